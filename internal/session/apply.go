@@ -1,0 +1,237 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxLiveOutput bounds the output that a running tool shows, in bytes: twice what a result
+// may hold, so that trimming is rare.
+const maxLiveOutput = 100 << 10
+
+// Apply moves s past r. Events come from Decide, Advance or Recover of the same state, or
+// from the event log, so they fit; one that does not is a broken invariant and panics.
+func (s *State) Apply(r Record) {
+	if r.Seq != s.Seq+1 {
+		panic(fmt.Sprintf("session %s: event %d applied after %d", s.ID, r.Seq, s.Seq))
+	}
+	s.Seq, s.UpdatedAt = r.Seq, r.At
+	switch e := r.Event.(type) {
+	case Created:
+		s.ID, s.Cwd, s.Name, s.Parent, s.Origin = e.ID, e.Cwd, e.Name, e.Parent, e.Origin
+		s.Model, s.Thinking, s.CreatedAt = e.Model, e.Thinking, r.At
+	case Renamed:
+		s.Name = e.Name
+	case ModelSet:
+		s.Model, s.Thinking = e.Model, e.Thinking
+	case ThinkingSet:
+		s.Thinking = e.Thinking
+	case RunStarted:
+		s.Users++
+		s.LastRun = e.Run
+		s.Run = &Run{ID: e.Run, Prompt: e.Prompt, At: r.At}
+		s.settle(&User{ID: e.Item, Run: e.Run, Prompt: e.Prompt, Blocks: e.Blocks, At: r.At})
+	case SteerQueued:
+		s.Users++
+		s.Queue = append(s.Queue, &User{ID: e.Item, Run: s.Run.ID, Prompt: e.Prompt, Steer: true, Blocks: e.Blocks, At: r.At})
+	case SteerDelivered:
+		s.deliver(e.Item)
+	case PassStarted, BlockStarted, Delta, BlockEnded, PassInterrupted, PassResumed, PassEnded:
+		s.applyPass(r)
+	case ToolStarted, ToolOutput, ToolEnded:
+		s.applyTool(r)
+	case AbortRequested:
+		s.Run.Aborting, s.Queue = true, nil
+	case RunEnded:
+		s.LastOutcome, s.LastError = e.Outcome, e.Error
+		s.Run, s.Queue = nil, nil
+	default:
+		panic(fmt.Sprintf("session: unknown event %T", e))
+	}
+}
+
+func (s *State) settle(i Item) { s.Settled = append(s.Settled, i) }
+
+func (s *State) deliver(id ItemID) {
+	for i, u := range s.Queue {
+		if u.ID == id {
+			s.Queue = append(s.Queue[:i:i], s.Queue[i+1:]...)
+			s.settle(u)
+			return
+		}
+	}
+	panic(fmt.Sprintf("session %s: steer %s is not queued", s.ID, id))
+}
+
+func (s *State) applyPass(r Record) {
+	run := s.Run
+	switch e := r.Event.(type) {
+	case PassStarted:
+		run.Pass, run.Attempt, run.stop, run.failed = e.Pass, 0, StopNone, ""
+		run.Live = &Assistant{ID: e.Item, Run: run.ID, Pass: e.Pass, Model: e.Model, At: r.At}
+		run.texts = nil
+	case BlockStarted:
+		run.Attempt = 0
+		run.Live.Blocks = append(run.Live.Blocks, e.Block)
+	case Delta:
+		run.Attempt = 0
+		run.grow(e.Index, e.Text)
+	case BlockEnded:
+		run.endBlock(e)
+	case PassInterrupted:
+		run.Attempt++
+		run.Breaks++
+		run.Wait = &Wait{Reason: e.Reason, Until: e.ResumeAt}
+	case PassResumed:
+		run.Wait = nil
+	case PassEnded:
+		s.endPass(e)
+	}
+}
+
+// grow adds text to block i. The builder's string shares its memory, and memory that was
+// handed out is never written again, so clones keep reading what they have.
+func (r *Run) grow(i int, text string) {
+	for len(r.texts) < len(r.Live.Blocks) {
+		r.texts = append(r.texts, nil)
+	}
+	b := r.texts[i]
+	if b == nil {
+		b = new(strings.Builder)
+		b.WriteString(blockText(r.Live.Blocks[i]))
+		r.texts[i] = b
+	}
+	b.WriteString(text)
+	switch block := r.Live.Blocks[i].(type) {
+	case Text:
+		block.Text = b.String()
+		r.Live.Blocks[i] = block
+	case Reasoning:
+		block.Text = b.String()
+		r.Live.Blocks[i] = block
+	case ToolCall:
+		block.Input = b.String()
+		r.Live.Blocks[i] = block
+	case Image:
+		panic("session: an answer has no images")
+	}
+}
+
+func blockText(b Block) string {
+	switch b := b.(type) {
+	case Text:
+		return b.Text
+	case Reasoning:
+		return b.Text
+	case ToolCall:
+		return b.Input
+	case Image:
+	}
+	return ""
+}
+
+func (r *Run) endBlock(e BlockEnded) {
+	switch block := r.Live.Blocks[e.Index].(type) {
+	case Reasoning:
+		block.Signature, block.Redacted = e.Signature, e.Redacted
+		r.Live.Blocks[e.Index] = block
+	case ToolCall:
+		block.Complete = true
+		r.Live.Blocks[e.Index] = block
+	case Text, Image:
+	}
+}
+
+func (s *State) endPass(e PassEnded) {
+	run := s.Run
+	live := run.Live
+	live.Status, live.Stop, live.Error = e.Status, e.Stop, e.Error
+	live.ResponseModel, live.Usage = e.ResponseModel, e.Usage
+	if e.Usage != nil {
+		s.Usage = s.Usage.Add(*e.Usage)
+	}
+	run.Live, run.texts, run.Wait = nil, nil, nil
+	run.stop, run.cut, run.failed = e.Stop, e.Cut, ""
+	if e.Cut {
+		run.Breaks++
+	}
+	if e.Status == Failed {
+		run.failed = e.Error
+	}
+	run.Calls = live.Calls()
+	s.settle(live)
+}
+
+func (s *State) applyTool(r Record) {
+	run := s.Run
+	switch e := r.Event.(type) {
+	case ToolStarted:
+		call := run.Calls[len(run.Batch)]
+		if call.Call != e.Call {
+			panic(fmt.Sprintf("session %s: tool %s started in place of %s", s.ID, e.Call, call.Call))
+		}
+		run.Batch = append(run.Batch, &Tool{
+			ID: toolItemID(e.Call), Run: run.ID, Call: e.Call, Name: call.Name, Input: call.Input, Host: e.Host, At: r.At,
+		})
+	case ToolOutput:
+		run.output(e)
+	case ToolEnded:
+		t := s.Tool(e.Call)
+		t.Status, t.Output, t.Images, t.Details = Complete, e.Output, e.Images, e.Details
+		if e.IsError {
+			t.Status = Failed
+		}
+		s.settleBatch()
+	}
+}
+
+// output adds to what a running tool shows, and keeps its end when it grows too long.
+func (r *Run) output(e ToolOutput) {
+	for len(r.outputs) < len(r.Batch) {
+		r.outputs = append(r.outputs, nil)
+	}
+	for i, t := range r.Batch {
+		if t.Call != e.Call {
+			continue
+		}
+		b := r.outputs[i]
+		if b == nil || e.Replace || b.Len()+len(e.Text) > maxLiveOutput {
+			b = new(strings.Builder)
+			if !e.Replace {
+				b.WriteString(tail(t.Output, maxLiveOutput/2))
+			}
+			r.outputs[i] = b
+		}
+		b.WriteString(e.Text)
+		t.Output = b.String()
+	}
+}
+
+// tail returns the last whole lines of s within limit bytes, or the end of its last line.
+func tail(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	s = strings.ToValidUTF8(s[len(s)-limit:], "")
+	if _, rest, ok := strings.Cut(s, "\n"); ok {
+		return rest
+	}
+	return s
+}
+
+// settleBatch moves the tools of a pass into the transcript once each has its result.
+func (s *State) settleBatch() {
+	run := s.Run
+	if len(run.Batch) < len(run.Calls) {
+		return
+	}
+	for _, t := range run.Batch {
+		if t.Status == Streaming {
+			return
+		}
+	}
+	for _, t := range run.Batch {
+		s.settle(t)
+	}
+	run.Calls, run.Batch, run.outputs = nil, nil, nil
+}

@@ -1,0 +1,207 @@
+package session
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits on what a command may carry. What is larger belongs into a file of the workspace.
+const (
+	MaxPrompt   = 200 << 10 // bytes of a prompt's or steer's text
+	MaxName     = 1 << 10   // bytes of a session's name
+	MaxCwd      = 4 << 10   // bytes of a working directory
+	MaxPromptID = 128       // bytes of a client's id of a prompt
+	MaxQueue    = 100       // steers in a session's queue
+)
+
+// Command is a wish of a client.
+type Command interface{ command() }
+
+// Create makes a session. The caller has checked that Cwd is a directory and Model exists.
+type Create struct {
+	ID       ID
+	Cwd      string
+	Name     string
+	Model    ModelRef
+	Thinking Thinking
+	Parent   ID
+	Origin   string
+}
+
+// Prompt starts a run. With the id of an earlier prompt it does nothing and succeeds, so that
+// a client that never saw the answer may ask again.
+type Prompt struct {
+	ID   string
+	Text string
+}
+
+// Steer queues a message into the run in progress. Its ID works like a prompt's.
+type Steer struct {
+	ID   string
+	Text string
+}
+
+// Abort ends the run in progress.
+type Abort struct{}
+
+// SetModel changes the model. Levels are the thinking levels that the model has, ascending;
+// the session's level is clamped to them.
+type SetModel struct {
+	Model  ModelRef
+	Levels []Thinking
+}
+
+// SetThinking changes the thinking level. Levels are those of the session's model.
+type SetThinking struct {
+	Thinking Thinking
+	Levels   []Thinking
+}
+
+// Rename gives the session a name.
+type Rename struct{ Name string }
+
+func (Prompt) command()      {}
+func (Steer) command()       {}
+func (Abort) command()       {}
+func (SetModel) command()    {}
+func (SetThinking) command() {}
+func (Rename) command()      {}
+
+// New returns the event that creates a session, or why it cannot be.
+func New(c Create) (Event, error) {
+	switch {
+	case !c.ID.Valid():
+		return nil, Errorf(Invalid, "session id %q: use 1 to %d letters, digits, - and _", c.ID, maxID)
+	case !filepath.IsAbs(c.Cwd) || len(c.Cwd) > MaxCwd || !utf8.ValidString(c.Cwd) || strings.ContainsRune(c.Cwd, 0):
+		return nil, Errorf(Invalid, "cwd must be an absolute path of at most %d bytes", MaxCwd)
+	case c.Model.IsZero():
+		return nil, Errorf(Invalid, "no model: name one, or set default_model in the configuration")
+	case !c.Thinking.Valid():
+		return nil, Errorf(Invalid, "unknown thinking level %q", c.Thinking)
+	}
+	if err := checkName(c.Name); err != nil {
+		return nil, err
+	}
+	return Created(c), nil
+}
+
+func checkName(name string) error {
+	if len(name) > MaxName || !utf8.ValidString(name) {
+		return Errorf(Invalid, "a name is at most %d bytes of UTF-8", MaxName)
+	}
+	return nil
+}
+
+func checkText(id, text string) error {
+	switch {
+	case len(text) > MaxPrompt:
+		return Errorf(TooLarge, "the text has %d bytes and the limit is %d: put it into a file of the working directory and name the file", len(text), MaxPrompt)
+	case !utf8.ValidString(text):
+		return Errorf(Invalid, "the text is not valid UTF-8")
+	case len(id) > MaxPromptID || !utf8.ValidString(id):
+		return Errorf(Invalid, "a prompt id is at most %d bytes of UTF-8", MaxPromptID)
+	}
+	return nil
+}
+
+// Decide returns the events that cmd causes, or an *Error that says why it cannot be obeyed.
+// No events and no error means that cmd asks for what is so already.
+func (s *State) Decide(cmd Command) ([]Event, error) {
+	switch c := cmd.(type) {
+	case Prompt:
+		return s.decidePrompt(c)
+	case Steer:
+		return s.decideSteer(c)
+	case Abort:
+		switch {
+		case s.Run == nil:
+			return nil, Errorf(Busy, "There is no active prompt to abort")
+		case s.Run.Aborting:
+			return nil, nil
+		}
+		return []Event{AbortRequested{}}, nil
+	case SetModel:
+		if err := s.mustBeIdle(); err != nil {
+			return nil, err
+		}
+		thinking := Clamp(s.Thinking, c.Levels)
+		if c.Model == s.Model && thinking == s.Thinking {
+			return nil, nil
+		}
+		return []Event{ModelSet{Model: c.Model, Thinking: thinking}}, nil
+	case SetThinking:
+		if err := s.mustBeIdle(); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(c.Levels, c.Thinking) {
+			return nil, Errorf(Invalid, "%s has no thinking level %q; it has %v", s.Model, c.Thinking, c.Levels)
+		}
+		if c.Thinking == s.Thinking {
+			return nil, nil
+		}
+		return []Event{ThinkingSet{Thinking: c.Thinking}}, nil
+	case Rename:
+		if err := checkName(c.Name); err != nil {
+			return nil, err
+		}
+		return []Event{Renamed(c)}, nil
+	}
+	return nil, Errorf(Internal, "unknown command %T", cmd)
+}
+
+func (s *State) mustBeIdle() error {
+	if s.Run != nil {
+		return Errorf(Busy, "The session is busy; wait until it is idle, or abort")
+	}
+	return nil
+}
+
+func (s *State) decidePrompt(c Prompt) ([]Event, error) {
+	if err := checkText(c.ID, c.Text); err != nil {
+		return nil, err
+	}
+	if s.FindPrompt(c.ID) != nil {
+		return nil, nil
+	}
+	if s.Run != nil {
+		return nil, Errorf(Busy, "The session is busy with another prompt; steer it, abort it, or wait until it is idle")
+	}
+	return []Event{RunStarted{
+		Run: s.LastRun + 1, Item: userItemID(s.Users + 1), Prompt: c.ID, Blocks: []Block{Text{Text: c.Text}},
+	}}, nil
+}
+
+func (s *State) decideSteer(c Steer) ([]Event, error) {
+	if err := checkText(c.ID, c.Text); err != nil {
+		return nil, err
+	}
+	if s.FindPrompt(c.ID) != nil {
+		return nil, nil
+	}
+	switch {
+	case s.Run == nil:
+		return nil, Errorf(Busy, "There is no active prompt to steer")
+	case s.Run.Aborting:
+		return nil, Errorf(Busy, "The prompt is being aborted")
+	case len(s.Queue) >= MaxQueue:
+		return nil, Errorf(Busy, "%d steers are waiting already", MaxQueue)
+	}
+	return []Event{SteerQueued{Item: userItemID(s.Users + 1), Prompt: c.ID, Blocks: []Block{Text{Text: c.Text}}}}, nil
+}
+
+// Clamp returns t if levels has it, else the nearest lower level that levels has, else its
+// lowest. Without levels it returns ThinkingOff.
+func Clamp(t Thinking, levels []Thinking) Thinking {
+	if len(levels) == 0 {
+		return ThinkingOff
+	}
+	best := levels[0]
+	for _, l := range levels {
+		if slices.Index(ThinkingLevels, l) <= slices.Index(ThinkingLevels, t) {
+			best = l
+		}
+	}
+	return best
+}
