@@ -1,0 +1,199 @@
+package eventlog
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/roost-dev/roost/internal/session"
+	pb "github.com/roost-dev/roost/proto/eventlog/v1"
+)
+
+func encodeEvent(m *pb.Record, event session.Event) error {
+	switch e := event.(type) {
+	case session.Delta:
+		m.Event = &pb.Record_Delta{Delta: &pb.Delta{Index: uint32(e.Index), Text: e.Text}}
+	case session.Created:
+		m.Event = &pb.Record_Created{Created: &pb.Created{
+			Id: string(e.ID), Cwd: e.Cwd, Name: e.Name, Model: encodeModel(e.Model),
+			Thinking: string(e.Thinking), Parent: string(e.Parent), Origin: e.Origin,
+		}}
+	case session.Renamed:
+		m.Event = &pb.Record_Renamed{Renamed: &pb.Renamed{Name: e.Name}}
+	case session.ModelSet:
+		m.Event = &pb.Record_ModelSet{ModelSet: &pb.ModelSet{Model: encodeModel(e.Model), Thinking: string(e.Thinking)}}
+	case session.ThinkingSet:
+		m.Event = &pb.Record_ThinkingSet{ThinkingSet: &pb.ThinkingSet{Thinking: string(e.Thinking)}}
+	case session.RunStarted, session.SteerQueued, session.SteerDelivered, session.AbortRequested, session.RunEnded:
+		return encodeRunEvent(m, event)
+	case session.PassStarted, session.BlockStarted, session.BlockEnded,
+		session.PassInterrupted, session.PassResumed, session.PassEnded:
+		return encodePassEvent(m, event)
+	case session.ToolStarted, session.ToolOutput, session.ToolEnded:
+		encodeToolEvent(m, event)
+	default:
+		return fmt.Errorf("event log: event %T has no encoding", event)
+	}
+	return nil
+}
+
+func encodeRunEvent(m *pb.Record, event session.Event) error {
+	switch e := event.(type) {
+	case session.RunStarted:
+		blocks, err := encodeBlocks(e.Blocks)
+		if err != nil {
+			return err
+		}
+		m.Event = &pb.Record_RunStarted{RunStarted: &pb.RunStarted{
+			Run: uint32(e.Run), Item: string(e.Item), Prompt: e.Prompt, Blocks: blocks,
+		}}
+	case session.SteerQueued:
+		blocks, err := encodeBlocks(e.Blocks)
+		if err != nil {
+			return err
+		}
+		m.Event = &pb.Record_SteerQueued{SteerQueued: &pb.SteerQueued{Item: string(e.Item), Prompt: e.Prompt, Blocks: blocks}}
+	case session.SteerDelivered:
+		m.Event = &pb.Record_SteerDelivered{SteerDelivered: &pb.SteerDelivered{Item: string(e.Item)}}
+	case session.AbortRequested:
+		m.Event = &pb.Record_AbortRequested{AbortRequested: &pb.AbortRequested{}}
+	case session.RunEnded:
+		m.Event = &pb.Record_RunEnded{RunEnded: &pb.RunEnded{Outcome: encodeOutcome(e.Outcome), Error: e.Error}}
+	}
+	return nil
+}
+
+func encodePassEvent(m *pb.Record, event session.Event) error {
+	switch e := event.(type) {
+	case session.PassStarted:
+		m.Event = &pb.Record_PassStarted{PassStarted: &pb.PassStarted{
+			Pass: uint32(e.Pass), Item: string(e.Item), Model: encodeModel(e.Model),
+		}}
+	case session.BlockStarted:
+		block, err := encodeBlock(e.Block)
+		if err != nil {
+			return err
+		}
+		m.Event = &pb.Record_BlockStarted{BlockStarted: &pb.BlockStarted{Block: block}}
+	case session.BlockEnded:
+		m.Event = &pb.Record_BlockEnded{BlockEnded: &pb.BlockEnded{
+			Index: uint32(e.Index), Signature: e.Signature, Redacted: e.Redacted,
+		}}
+	case session.PassInterrupted:
+		m.Event = &pb.Record_PassInterrupted{PassInterrupted: &pb.PassInterrupted{Reason: e.Reason, ResumeAt: e.ResumeAt}}
+	case session.PassResumed:
+		m.Event = &pb.Record_PassResumed{PassResumed: &pb.PassResumed{}}
+	case session.PassEnded:
+		m.Event = &pb.Record_PassEnded{PassEnded: &pb.PassEnded{
+			Status: encodeStatus(e.Status), Stop: encodeStop(e.Stop), Error: e.Error,
+			ResponseModel: e.ResponseModel, Usage: encodeUsage(e.Usage), Cut: e.Cut,
+		}}
+	}
+	return nil
+}
+
+func encodeToolEvent(m *pb.Record, event session.Event) {
+	switch e := event.(type) {
+	case session.ToolStarted:
+		m.Event = &pb.Record_ToolStarted{ToolStarted: &pb.ToolStarted{Call: string(e.Call), Host: encodeHost(e.Host)}}
+	case session.ToolOutput:
+		m.Event = &pb.Record_ToolOutput{ToolOutput: &pb.ToolOutput{Call: string(e.Call), Text: e.Text, Replace: e.Replace}}
+	case session.ToolEnded:
+		m.Event = &pb.Record_ToolEnded{ToolEnded: &pb.ToolEnded{
+			Call: string(e.Call), IsError: e.IsError, Output: e.Output,
+			Images: encodeImages(e.Images), Details: e.Details,
+		}}
+	}
+}
+
+func (d *decoder) event(m *pb.Record) session.Event {
+	switch e := m.GetEvent().(type) {
+	case *pb.Record_Delta:
+		return session.Delta{Index: int(e.Delta.GetIndex()), Text: e.Delta.GetText()}
+	case *pb.Record_Created:
+		c := e.Created
+		return session.Created{
+			ID: session.ID(c.GetId()), Cwd: c.GetCwd(), Name: c.GetName(), Model: decodeModel(c.GetModel()),
+			Thinking: session.Thinking(c.GetThinking()), Parent: session.ID(c.GetParent()), Origin: c.GetOrigin(),
+		}
+	case *pb.Record_Renamed:
+		return session.Renamed{Name: e.Renamed.GetName()}
+	case *pb.Record_ModelSet:
+		return session.ModelSet{Model: decodeModel(e.ModelSet.GetModel()), Thinking: session.Thinking(e.ModelSet.GetThinking())}
+	case *pb.Record_ThinkingSet:
+		return session.ThinkingSet{Thinking: session.Thinking(e.ThinkingSet.GetThinking())}
+	case *pb.Record_RunStarted, *pb.Record_SteerQueued, *pb.Record_SteerDelivered, *pb.Record_AbortRequested, *pb.Record_RunEnded:
+		return d.runEvent(m)
+	case *pb.Record_PassStarted, *pb.Record_BlockStarted, *pb.Record_BlockEnded,
+		*pb.Record_PassInterrupted, *pb.Record_PassResumed, *pb.Record_PassEnded:
+		return d.passEvent(m)
+	case *pb.Record_ToolStarted, *pb.Record_ToolOutput, *pb.Record_ToolEnded:
+		return d.toolEvent(m)
+	}
+	if n, _, size := protowire.ConsumeTag(m.ProtoReflect().GetUnknown()); size > 0 {
+		d.fail("unknown kind of event (field %d): use a newer roost", n)
+	}
+	d.fail("record without event")
+	return nil
+}
+
+func (d *decoder) runEvent(m *pb.Record) session.Event {
+	switch e := m.GetEvent().(type) {
+	case *pb.Record_RunStarted:
+		r := e.RunStarted
+		return session.RunStarted{
+			Run: session.RunID(r.GetRun()), Item: session.ItemID(r.GetItem()), Prompt: r.GetPrompt(), Blocks: d.blocks(r.GetBlocks()),
+		}
+	case *pb.Record_SteerQueued:
+		q := e.SteerQueued
+		return session.SteerQueued{Item: session.ItemID(q.GetItem()), Prompt: q.GetPrompt(), Blocks: d.blocks(q.GetBlocks())}
+	case *pb.Record_SteerDelivered:
+		return session.SteerDelivered{Item: session.ItemID(e.SteerDelivered.GetItem())}
+	case *pb.Record_AbortRequested:
+		return session.AbortRequested{}
+	case *pb.Record_RunEnded:
+		return session.RunEnded{Outcome: d.outcome(e.RunEnded.GetOutcome()), Error: e.RunEnded.GetError()}
+	}
+	return nil
+}
+
+func (d *decoder) passEvent(m *pb.Record) session.Event {
+	switch e := m.GetEvent().(type) {
+	case *pb.Record_PassStarted:
+		p := e.PassStarted
+		return session.PassStarted{Pass: int(p.GetPass()), Item: session.ItemID(p.GetItem()), Model: decodeModel(p.GetModel())}
+	case *pb.Record_BlockStarted:
+		return session.BlockStarted{Block: d.block(e.BlockStarted.GetBlock())}
+	case *pb.Record_BlockEnded:
+		b := e.BlockEnded
+		return session.BlockEnded{Index: int(b.GetIndex()), Signature: b.GetSignature(), Redacted: b.GetRedacted()}
+	case *pb.Record_PassInterrupted:
+		return session.PassInterrupted{Reason: e.PassInterrupted.GetReason(), ResumeAt: e.PassInterrupted.GetResumeAt()}
+	case *pb.Record_PassResumed:
+		return session.PassResumed{}
+	case *pb.Record_PassEnded:
+		p := e.PassEnded
+		return session.PassEnded{
+			Status: d.status(p.GetStatus()), Stop: d.stop(p.GetStop()), Error: p.GetError(),
+			ResponseModel: p.GetResponseModel(), Usage: decodeUsage(p.GetUsage()), Cut: p.GetCut(),
+		}
+	}
+	return nil
+}
+
+func (d *decoder) toolEvent(m *pb.Record) session.Event {
+	switch e := m.GetEvent().(type) {
+	case *pb.Record_ToolStarted:
+		return session.ToolStarted{Call: session.CallID(e.ToolStarted.GetCall()), Host: d.host(e.ToolStarted.GetHost())}
+	case *pb.Record_ToolOutput:
+		o := e.ToolOutput
+		return session.ToolOutput{Call: session.CallID(o.GetCall()), Text: o.GetText(), Replace: o.GetReplace()}
+	case *pb.Record_ToolEnded:
+		t := e.ToolEnded
+		return session.ToolEnded{
+			Call: session.CallID(t.GetCall()), IsError: t.GetIsError(), Output: t.GetOutput(),
+			Images: decodeImages(t.GetImages()), Details: decodeDetails(t.GetDetails()),
+		}
+	}
+	return nil
+}
