@@ -98,7 +98,7 @@ func (r *Run) grow(i int, text string) {
 	b := r.texts[i]
 	if b == nil {
 		b = new(strings.Builder)
-		b.WriteString(blockText(r.Live.Blocks[i]))
+		b.WriteString(BlockText(r.Live.Blocks[i]))
 		r.texts[i] = b
 	}
 	b.WriteString(text)
@@ -115,19 +115,6 @@ func (r *Run) grow(i int, text string) {
 	case Image:
 		panic("session: an answer has no images")
 	}
-}
-
-func blockText(b Block) string {
-	switch b := b.(type) {
-	case Text:
-		return b.Text
-	case Reasoning:
-		return b.Text
-	case ToolCall:
-		return b.Input
-	case Image:
-	}
-	return ""
 }
 
 func (r *Run) endBlock(e BlockEnded) {

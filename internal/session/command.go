@@ -205,3 +205,10 @@ func Clamp(t Thinking, levels []Thinking) Thinking {
 	}
 	return best
 }
+
+// Receipt says where a command took effect.
+type Receipt struct {
+	Seq  Seq    // the session's last event when the command had been obeyed
+	Run  RunID  // the run that the command began or belongs to; 0 when there is none
+	Item ItemID // the user item of a prompt or steer; empty for other commands
+}

@@ -38,6 +38,21 @@ func (Reasoning) block() {}
 func (Image) block()     {}
 func (ToolCall) block()  {}
 
+// BlockText returns the text of a block: what is said, thought, or the JSON of a call's
+// input. An image has none.
+func BlockText(b Block) string {
+	switch b := b.(type) {
+	case Text:
+		return b.Text
+	case Reasoning:
+		return b.Text
+	case ToolCall:
+		return b.Input
+	case Image:
+	}
+	return ""
+}
+
 // Item is one entry of the transcript: [*User], [*Assistant] or [*Tool]. A settled item
 // never changes again, so it may be shared between goroutines.
 type Item interface {

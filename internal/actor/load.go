@@ -1,0 +1,24 @@
+package actor
+
+import "context"
+
+// load reads the session and settles what was in progress when its last actor ended.
+func (a *actor) load() error {
+	a.store = store{log: a.engine.cfg.Log, id: a.id}
+	state, err := a.store.load(context.Background())
+	if err != nil {
+		return err
+	}
+	a.state = state
+	if a.failRun != "" {
+		a.emit(state.Fail(a.failRun)...)
+		return nil
+	}
+	a.emit(state.Recover(a.repeatable, a.now())...)
+	return nil
+}
+
+func (a *actor) repeatable(name string) bool {
+	t, ok := a.engine.tools[name]
+	return ok && t.Spec().Repeatable
+}

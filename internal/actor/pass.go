@@ -1,0 +1,294 @@
+package actor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/roost-dev/roost/internal/catalog"
+	"github.com/roost-dev/roost/internal/prompt"
+	"github.com/roost-dev/roost/internal/provider"
+	"github.com/roost-dev/roost/internal/session"
+)
+
+// Limits of one pass.
+const (
+	maxPending = 256 << 10 // bytes of parts that wait for the actor; the provider is not read meanwhile
+	maxMerged  = 4 << 10   // bytes up to which adjacent parts are merged while they wait
+	maxDelta   = 64 << 10  // bytes of one event
+	maxAnswer  = 8 << 20   // bytes of a whole answer
+	maxBlocks  = 2048      // blocks of a whole answer
+)
+
+// pass streams one request to a model. Parts gather in a buffer while the actor appends, so
+// the events of a busy session grow and those of a quiet one do not wait.
+type pass struct {
+	call   session.CallModel
+	model  catalog.Model
+	cancel context.CancelFunc
+	over   chan struct{}
+	wake   func()
+
+	mu      sync.Mutex
+	parts   []provider.Part
+	pending int
+	room    chan struct{} // has room for one signal: pending went down
+	err     error
+	finish  *provider.Part
+	usage   *session.Usage
+	closed  bool // the stream has ended
+
+	// The rest belongs to the actor.
+	stopAt    time.Time
+	collected bool // the end of the stream has been made an event
+	text      int  // the open text block, or -1
+	reasoning int  // the open reasoning block, or -1
+	calls     map[int]int
+	size      int
+}
+
+// startPass sends the request of the current pass.
+func (a *actor) startPass(call session.CallModel) *pass {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &pass{
+		call: call, cancel: cancel, over: make(chan struct{}), wake: a.wake,
+		room: make(chan struct{}, 1), text: -1, reasoning: -1, calls: make(map[int]int),
+	}
+	live := a.state.Run.Live
+	for _, b := range live.Blocks {
+		p.size += len(session.BlockText(b))
+	}
+	if n := len(live.Blocks); n > 0 {
+		if _, ok := live.Blocks[n-1].(session.Text); ok {
+			p.text = n - 1 // the rest of a cut text continues its block
+		}
+	}
+	model, info, err := a.engine.cfg.Models.Find(live.Model)
+	if err != nil {
+		p.err = provider.Errorf(provider.FaultRequest, "%s", session.AsError(err).Message)
+		p.closed = true
+		close(p.over)
+		a.wake()
+		return p
+	}
+	p.model = info
+	req := prompt.Request(a.state.Clone(), info, a.engine.offer)
+	req.Image = func(i session.Image) ([]byte, error) { return a.engine.cfg.Blobs.Get(ctx, i.Blob) }
+	go p.stream(ctx, model, req)
+	return p
+}
+
+func (p *pass) stream(ctx context.Context, model provider.Model, req *provider.Request) {
+	defer close(p.over)
+	defer func() {
+		if v := recover(); v != nil {
+			p.end(provider.Errorf(provider.FaultRequest, "the provider's answer could not be read: internal error (%v)", v))
+		}
+	}()
+	for part, err := range model.Stream(ctx, req) {
+		if err != nil {
+			p.end(err)
+			return
+		}
+		if !p.push(ctx, part) {
+			p.end(ctx.Err())
+			return
+		}
+	}
+	p.end(nil)
+}
+
+// push adds a part, and waits while too much waits already. It returns false if ctx ended.
+func (p *pass) push(ctx context.Context, part provider.Part) bool {
+	p.mu.Lock()
+	switch part.Kind {
+	case provider.UsageReport:
+		p.usage = &part.Usage
+		p.mu.Unlock()
+		return true
+	case provider.Finish:
+		p.finish = &part
+		p.mu.Unlock()
+		return true
+	case provider.TextDelta, provider.ReasoningDelta, provider.ReasoningEnd, provider.CallStart, provider.CallDelta, provider.CallEnd:
+	}
+	if last := len(p.parts) - 1; last >= 0 && mergeable(p.parts[last], part) {
+		p.parts[last].Text += part.Text
+	} else {
+		p.parts = append(p.parts, part)
+	}
+	p.pending += len(part.Text) + 64
+	full := p.pending > maxPending
+	p.mu.Unlock()
+	p.wake()
+	for full {
+		select {
+		case <-p.room:
+		case <-ctx.Done():
+			return false
+		}
+		p.mu.Lock()
+		full = p.pending > maxPending
+		p.mu.Unlock()
+	}
+	return ctx.Err() == nil
+}
+
+func mergeable(a, b provider.Part) bool {
+	if a.Kind != b.Kind || a.Key != b.Key || len(a.Text)+len(b.Text) > maxMerged {
+		return false
+	}
+	return a.Kind == provider.TextDelta || a.Kind == provider.ReasoningDelta || a.Kind == provider.CallDelta
+}
+
+func (p *pass) end(err error) {
+	p.mu.Lock()
+	p.err, p.closed = err, true
+	p.mu.Unlock()
+	p.wake()
+}
+
+func (p *pass) effect() session.Effect { return p.call }
+func (p *pass) done() <-chan struct{}  { return p.over }
+func (p *pass) stopped() time.Time     { return p.stopAt }
+func (p *pass) ended() bool            { return p.collected }
+
+func (p *pass) stop(now time.Time) {
+	if p.stopAt.IsZero() {
+		p.stopAt = now
+	}
+	p.cancel()
+}
+
+// collect makes events of the parts that wait, and of the end of the stream.
+func (p *pass) collect(a *actor) {
+	p.mu.Lock()
+	parts, closed := p.parts, p.closed
+	p.parts, p.pending = nil, 0
+	p.mu.Unlock()
+	select {
+	case p.room <- struct{}{}:
+	default:
+	}
+	current := p.current(a.state)
+	if current {
+		for _, part := range parts {
+			if why := p.part(a, part); why != "" {
+				a.emit(a.state.Break(why, false, 0, a.now())...)
+				p.stop(a.engine.cfg.Now())
+				current = false
+				break
+			}
+		}
+	}
+	if !closed {
+		return
+	}
+	p.collected = true
+	p.cancel()
+	if current && p.stopAt.IsZero() {
+		p.settle(a)
+	}
+}
+
+// current reports whether the state still waits for this very request.
+func (p *pass) current(s *session.State) bool {
+	run := s.Run
+	return run != nil && run.ID == p.call.Run && run.Live != nil && run.Live.Pass == p.call.Pass &&
+		run.Breaks == p.call.Break && run.Wait == nil
+}
+
+// part makes events of one part. It returns why the answer must be cut off, or "".
+func (p *pass) part(a *actor, part provider.Part) string {
+	p.size += len(part.Text)
+	if p.size > maxAnswer || len(a.state.Run.Live.Blocks) > maxBlocks {
+		return fmt.Sprintf("the answer is larger than %d bytes or %d blocks", maxAnswer, maxBlocks)
+	}
+	switch part.Kind {
+	case provider.TextDelta:
+		p.reasoning = -1
+		if p.text < 0 {
+			p.text = a.open(session.Text{})
+		}
+		a.delta(p.text, part.Text)
+	case provider.ReasoningDelta:
+		p.text = -1
+		if p.reasoning < 0 {
+			p.reasoning = a.open(session.Reasoning{})
+		}
+		a.delta(p.reasoning, part.Text)
+	case provider.ReasoningEnd:
+		if p.reasoning < 0 {
+			p.reasoning = a.open(session.Reasoning{Redacted: part.Redacted})
+		}
+		a.emit(session.BlockEnded{Index: p.reasoning, Signature: utf8Text(part.Signature), Redacted: part.Redacted})
+		p.reasoning = -1
+	case provider.CallStart:
+		p.text, p.reasoning = -1, -1
+		run := a.state.Run
+		id := session.NewCallID(run.ID, run.Pass, len(run.Live.Calls()))
+		p.calls[part.Key] = a.open(session.ToolCall{Call: id, Name: utf8Text(part.Name)})
+	case provider.CallDelta:
+		if i, ok := p.calls[part.Key]; ok {
+			a.delta(i, part.Text)
+		}
+	case provider.CallEnd:
+		if i, ok := p.calls[part.Key]; ok {
+			a.emit(session.BlockEnded{Index: i})
+		}
+	case provider.UsageReport, provider.Finish:
+	}
+	return ""
+}
+
+func (a *actor) open(b session.Block) int {
+	a.emit(session.BlockStarted{Block: b})
+	return len(a.state.Run.Live.Blocks) - 1
+}
+
+// delta emits text in pieces that fit an event.
+func (a *actor) delta(index int, text string) {
+	text = utf8Text(text)
+	for len(text) > maxDelta {
+		cut := maxDelta
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		a.emit(session.Delta{Index: index, Text: text[:cut]})
+		text = text[cut:]
+	}
+	if text != "" {
+		a.emit(session.Delta{Index: index, Text: text})
+	}
+}
+
+// settle makes the event that the end of the stream is.
+func (p *pass) settle(a *actor) {
+	p.mu.Lock()
+	err, finish, usage := p.err, p.finish, p.usage
+	p.mu.Unlock()
+	if err == nil && finish == nil {
+		err = provider.Errorf(provider.FaultNetwork, "the model's answer broke off")
+	}
+	if usage != nil {
+		usage.Cost = catalog.Price(p.model.Cost, *usage)
+	}
+	if err == nil {
+		a.emit(session.PassEnded{
+			Status: session.Complete, Stop: finish.Stop, ResponseModel: utf8Text(finish.ResponseModel), Usage: usage,
+		})
+		return
+	}
+	fault, ok := errors.AsType[*provider.Error](err)
+	if !ok {
+		fault = provider.Errorf(provider.FaultNetwork, "the model could not be asked: %v", err)
+	}
+	delay, retry := provider.Delay(a.state.Run.Attempt+1, fault)
+	a.emit(a.state.Break(utf8Text(fault.Message), retry, delay.Milliseconds(), a.now())...)
+}
+
+func utf8Text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

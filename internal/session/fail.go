@@ -1,0 +1,25 @@
+package session
+
+// Fail returns the events that end the run in progress with an error of roost itself, so
+// that the session is idle afterwards whatever state its run was in.
+func (s *State) Fail(reason string) []Event {
+	run := s.Run
+	if run == nil {
+		return nil
+	}
+	var events []Event
+	for _, t := range run.Batch {
+		if t.Status == Streaming {
+			events = append(events, ToolEnded{Call: t.Call, IsError: true, Output: withOutput(t.Output, "Interrupted: "+reason)})
+		}
+	}
+	calls := run.Calls[len(run.Batch):]
+	if run.Live != nil {
+		events = append(events, PassEnded{Status: Failed, Error: reason})
+		calls = run.Live.Calls()
+	}
+	for _, c := range calls {
+		events = append(events, ToolStarted{Call: c.Call}, ToolEnded{Call: c.Call, IsError: true, Output: "Interrupted: " + reason})
+	}
+	return append(events, RunEnded{Outcome: RunFailed, Error: reason})
+}
