@@ -1,0 +1,191 @@
+// Package config reads what the user has decided: one strict YAML file, or, without a
+// file, the environment. It is read once by the composition root, before anything opens,
+// and hands every other part plain checked values.
+//
+//	file ──parse──▶ YAML nodes ──decode, expand ${NAME}, check──▶ Config
+//
+// Only the user's own file counts; roost never reads a configuration from a project,
+// because configuration can name programs to run.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/roost-dev/roost/internal/session"
+)
+
+// MaxFile is the largest configuration file that is read, in bytes.
+const MaxFile = 256 << 10
+
+// Config is a checked configuration. It is never changed after it was returned, so it may
+// be shared between goroutines.
+type Config struct {
+	Path string // the file it came from; empty when it came from the environment
+
+	Providers []Provider // in the order of the file, never empty, names unique
+
+	// DefaultModel is the model of new sessions that name none. Its provider is one of
+	// Providers. It is zero when nothing names a model, neither the file nor a provider's
+	// list; the catalogue chooses then, among the models of the first provider.
+	DefaultModel    session.ModelRef
+	DefaultThinking session.Thinking
+
+	Workspace Workspace
+	Pi        Pi
+	Limits    Limits
+	HTTP      HTTP
+	Log       Log
+
+	// KeyEnv names the environment variables that hold providers' keys: those expanded in
+	// api_key and headers. Programs that sessions run must not see them. Sorted, unique.
+	KeyEnv []string
+
+	// Warnings are for the person who starts the server. They hold no secrets.
+	Warnings []string
+}
+
+// Workspace says where sessions work.
+type Workspace struct {
+	Confine    bool   // tools cannot leave a session's directory
+	DefaultDir string // absolute; empty for the server's own working directory
+}
+
+// Pi holds the settings of the pi front end.
+type Pi struct {
+	PromptResponse PromptResponse
+}
+
+// PromptResponse is when the pi front end answers a prompt.
+type PromptResponse string
+
+// The moments at which a prompt is answered.
+const (
+	PromptSettled  PromptResponse = "settled"  // when the run has ended
+	PromptAccepted PromptResponse = "accepted" // when the prompt is in the event log
+)
+
+// Limits bounds what clients can make the server hold.
+type Limits struct {
+	Sessions    int           // sessions in memory at once, 1 to 1,000,000
+	Connections int           // client connections at once over all listeners, 1 to 100,000
+	PromptBytes int64         // text of one prompt or steer, 1 KiB to 16 MiB
+	BodyBytes   int64         // body of one HTTP request, 64 KiB to 256 MiB
+	SteerQueue  int           // messages that wait in one session, 1 to 10,000
+	IdleUnload  time.Duration // an idle session leaves memory after it, 1 s to 720 h
+}
+
+// HTTP holds the settings of the HTTP listener beyond its address.
+type HTTP struct {
+	Origins      []string // further allowed origins, "scheme://host[:port]" as browsers write them
+	Hosts        []string // further allowed Host names, lower case, "name" or "name:port"
+	Tokens       []Token  // further client tokens, names unique
+	InsecureBind bool     // other addresses than loopback are allowed without TLS
+}
+
+// Token is a client's token, of which only the digest is known.
+type Token struct {
+	Name   string
+	SHA256 [32]byte
+}
+
+// Log says what is logged and how.
+type Log struct {
+	Level  slog.Level
+	Format LogFormat
+}
+
+// LogFormat is the form of a log record.
+type LogFormat string
+
+// The forms of a log record.
+const (
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+)
+
+// defaults returns the configuration that an empty file describes, without providers.
+func defaults() *Config {
+	return &Config{
+		DefaultThinking: session.ThinkingMedium,
+		Workspace:       Workspace{Confine: true},
+		Pi:              Pi{PromptResponse: PromptSettled},
+		Limits: Limits{
+			Sessions:    10_000,
+			Connections: 1024,
+			PromptBytes: 1 << 20,
+			BodyBytes:   16 << 20,
+			SteerQueue:  64,
+			IdleUnload:  10 * time.Minute,
+		},
+		Log: Log{Level: slog.LevelInfo, Format: LogText},
+	}
+}
+
+// Provider returns the provider with a name, and whether there is one.
+func (c *Config) Provider(name string) (Provider, bool) {
+	for _, p := range c.Providers {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Provider{}, false
+}
+
+// Load reads and checks a file with the environment of the process. A file that is wrong
+// gives an [*Error] with every problem found; a file that is missing an error that is
+// [fs.ErrNotExist].
+func Load(path string) (*Config, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	data, info, err := readRegular(abs, MaxFile)
+	if err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	c, err := Parse(abs, data, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s can be written by other users, who could make roost run programs; run: chmod go-w %s", abs, abs))
+	}
+	return c, nil
+}
+
+var (
+	errNotRegular = errors.New("not a regular file")
+	errTooLarge   = errors.New("file is too large")
+)
+
+// readRegular reads a file of at most limit bytes. It looks before it opens, because
+// opening a named pipe would wait for a writer.
+func readRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, errNotRegular
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, nil, fmt.Errorf("%w: at most %d bytes are read", errTooLarge, limit)
+	}
+	return data, info, nil
+}

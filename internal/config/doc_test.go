@@ -1,0 +1,132 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// manual returns the document that users read, and its complete example.
+func manual(t *testing.T) (doc, example string) {
+	t.Helper()
+	data, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(data), "```yaml\n")
+	example, _, found := strings.Cut(after, "```")
+	if !found {
+		t.Fatal("the manual has no YAML example")
+	}
+	return string(data), example
+}
+
+func TestManualExampleIsValid(t *testing.T) {
+	_, example := manual(t)
+	c := mustParse(t, example)
+	if got := c.DefaultModel.String(); got != "local/test-model" {
+		t.Errorf("default model %s", got)
+	}
+	if len(c.Providers) != 4 || len(c.HTTP.Tokens) != 1 {
+		t.Errorf("providers %d, tokens %d", len(c.Providers), len(c.HTTP.Tokens))
+	}
+	want := defaults()
+	if c.Limits != want.Limits || c.Log != want.Log || c.Pi != want.Pi {
+		t.Error("the example should show the defaults")
+	}
+}
+
+// knownKeys asks the decoder itself for the keys of every section, by giving each a key
+// that nothing resembles.
+func knownKeys(t *testing.T) map[string][]string {
+	t.Helper()
+	documents := map[string]string{
+		"":                      "%s",
+		"providers.NAME":        "providers: {n: {%s}}",
+		"providers.NAME.models": "providers: {n: {models: [{%s}]}}",
+		"cost":                  "providers: {n: {models: [{cost: {%s}}]}}",
+		"workspace":             "workspace: {%s}",
+		"pi":                    "pi: {%s}",
+		"limits":                "limits: {%s}",
+		"http":                  "http: {%s}",
+		"tokens":                "http: {tokens: [{%s}]}",
+		"log":                   "log: {%s}",
+	}
+	known := regexp.MustCompile(`unknown key "qqqqqqqqqqqqqqqqqq"; known: (.*)`)
+	keys := map[string][]string{}
+	for section, document := range documents {
+		_, err := Parse("c.yaml", fmt.Appendf(nil, document, "qqqqqqqqqqqqqqqqqq: 1"), noEnv)
+		m := known.FindStringSubmatch(fmt.Sprint(err))
+		if m == nil {
+			t.Fatalf("%s: no list of keys in %v", section, err)
+		}
+		keys[section] = strings.Split(m[1], ", ")
+	}
+	return keys
+}
+
+func TestManualNamesEveryKey(t *testing.T) {
+	doc, example := manual(t)
+	count := 0
+	for section, keys := range knownKeys(t) {
+		for _, key := range keys {
+			count++
+			if !strings.Contains(doc, "`"+key+"`") && !strings.Contains(doc, "\n## "+key+"\n") {
+				t.Errorf("%s.%s is not explained", section, key)
+			}
+			if !regexp.MustCompile(`\b` + key + `:`).MatchString(example) {
+				t.Errorf("%s.%s is not in the example", section, key)
+			}
+		}
+	}
+	if count < 40 {
+		t.Errorf("only %d keys were found", count)
+	}
+}
+
+// Every key that the manual's tables explain must exist.
+func TestManualNamesNoOtherKey(t *testing.T) {
+	doc, _ := manual(t)
+	var all []string
+	for _, keys := range knownKeys(t) {
+		all = append(all, keys...)
+	}
+	_, tables, _ := strings.Cut(doc, "## providers")
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\|").FindAllStringSubmatch(tables, -1) {
+		if !slices.Contains(all, row[1]) {
+			t.Errorf("the manual explains %s, which does not exist", row[1])
+		}
+	}
+}
+
+func TestManualLimits(t *testing.T) {
+	doc, _ := manual(t)
+	l := defaults().Limits
+	for key, value := range map[string]string{
+		"sessions":     fmt.Sprint(l.Sessions),
+		"connections":  fmt.Sprint(l.Connections),
+		"prompt_bytes": formatSize(l.PromptBytes),
+		"body_bytes":   formatSize(l.BodyBytes),
+		"steer_queue":  fmt.Sprint(l.SteerQueue),
+		"idle_unload":  strings.TrimSuffix(l.IdleUnload.String(), "0s"),
+	} {
+		row := regexp.MustCompile("\\| `" + key + "` \\| `" + value + "` \\| (\\S+) to (\\S+) \\|").FindStringSubmatch(doc)
+		if row == nil {
+			t.Errorf("the manual's default of %s is not %s", key, value)
+			continue
+		}
+		for _, edge := range row[1:] { // the documented edges are allowed
+			mustParse(t, fmt.Sprintf("limits: {%s: %s}", key, edge))
+		}
+		for _, outside := range []string{"0", "0s", "0B", "9999999", "9999h", "9GiB"} {
+			_, err := Parse("c.yaml", fmt.Appendf(nil, "limits: {%s: %s}", key, outside), noEnv)
+			if _, ok := errors.AsType[*Error](err); !ok {
+				t.Errorf("%s: %s was accepted", key, outside)
+			}
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package config
+
+import (
+	"encoding/hex"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-dev/roost/internal/session"
+)
+
+// config decodes the whole document.
+func (d *decoder) config(c *Config, v value) {
+	var defaultModel value
+	d.mapping(v, fields{
+		"providers":        func(v value) { d.providers(&c.Providers, v) },
+		"default_model":    func(v value) { defaultModel = v },
+		"default_thinking": enum(d, &c.DefaultThinking, session.ThinkingLevels...),
+		"workspace":        func(v value) { d.workspace(&c.Workspace, v) },
+		"pi":               func(v value) { d.pi(&c.Pi, v) },
+		"limits":           func(v value) { d.limits(&c.Limits, v) },
+		"http":             func(v value) { d.http(&c.HTTP, v) },
+		"log":              func(v value) { d.log(&c.Log, v) },
+	})
+	if len(d.problems) > 0 && len(c.Providers) == 0 {
+		return // the environment would be blamed for the file's mistakes
+	}
+	if len(c.Providers) == 0 {
+		d.envProviders(c)
+	}
+	c.DefaultModel = firstModel(c.Providers)
+	if defaultModel.path != "" {
+		d.defaultModel(c, defaultModel)
+	}
+}
+
+// defaultModel decodes "provider/model" and checks that both exist. A provider without a
+// list offers the catalogue's models, which are not known here.
+func (d *decoder) defaultModel(c *Config, v value) {
+	s, written, ok := d.text(v, nil)
+	if !ok {
+		return
+	}
+	name, id, found := strings.Cut(s, "/") // a model's id may have slashes itself
+	if !found || name == "" || id == "" {
+		d.problemf(v, "must be provider/model, not %s", quote(written))
+		return
+	}
+	p, ok := c.Provider(name)
+	if !ok {
+		var names []string
+		for _, p := range c.Providers {
+			names = append(names, p.Name)
+		}
+		d.problemf(v, "%s", unknown("provider", writtenName(written), names))
+		return
+	}
+	var ids []string
+	for _, m := range p.Models {
+		ids = append(ids, m.ID)
+	}
+	if len(ids) > 0 && !slices.Contains(ids, id) {
+		d.problemf(v, "provider %s: %s", name, unknown("model", strings.TrimPrefix(written, name+"/"), ids))
+		return
+	}
+	c.DefaultModel = session.ModelRef{Provider: name, ID: id}
+}
+
+// writtenName is the provider's part of a model as it is written in the file.
+func writtenName(written string) string {
+	name, _, _ := strings.Cut(written, "/")
+	return name
+}
+
+func (d *decoder) workspace(w *Workspace, v value) {
+	d.mapping(v, fields{
+		"confine":     d.boolean(&w.Confine),
+		"default_dir": d.path(&w.DefaultDir),
+	})
+}
+
+func (d *decoder) pi(p *Pi, v value) {
+	d.mapping(v, fields{
+		"prompt_response": enum(d, &p.PromptResponse, PromptSettled, PromptAccepted),
+	})
+}
+
+func (d *decoder) limits(l *Limits, v value) {
+	d.mapping(v, fields{
+		"sessions":     d.integer(&l.Sessions, 1, 1_000_000),
+		"connections":  d.integer(&l.Connections, 1, 100_000),
+		"prompt_bytes": d.size(&l.PromptBytes, 1<<10, 16<<20),
+		"body_bytes":   d.size(&l.BodyBytes, 64<<10, 256<<20),
+		"steer_queue":  d.integer(&l.SteerQueue, 1, 10_000),
+		"idle_unload":  d.duration(&l.IdleUnload, time.Second, 720*time.Hour),
+	})
+}
+
+func (d *decoder) http(h *HTTP, v value) {
+	d.mapping(v, fields{
+		"origins": func(v value) {
+			d.list(v, func(v value) { d.parsed(&h.Origins, v, parseOrigin) })
+		},
+		"hosts": func(v value) {
+			d.list(v, func(v value) { d.parsed(&h.Hosts, v, parseHost) })
+		},
+		"tokens": func(v value) {
+			d.list(v, func(v value) { d.token(&h.Tokens, v) })
+		},
+		"insecure_bind": d.boolean(&h.InsecureBind),
+	})
+}
+
+// parsed appends the text of v in the form that parse gives it.
+func (d *decoder) parsed(dst *[]string, v value, parse func(string) (string, error)) {
+	var s string
+	if d.str(&s)(v); s == "" {
+		return
+	}
+	s, err := parse(s)
+	if err != nil {
+		d.problemf(v, "%v", err)
+		return
+	}
+	*dst = append(*dst, s)
+}
+
+func (d *decoder) token(dst *[]Token, v value) {
+	var (
+		t      Token
+		digest string
+	)
+	before := len(d.problems)
+	d.mapping(v, fields{"name": d.str(&t.Name), "sha256": d.str(&digest)})
+	raw, err := hex.DecodeString(digest)
+	switch {
+	case len(d.problems) > before:
+		return
+	case t.Name == "" || digest == "":
+		d.problemf(v, "needs name and sha256")
+		return
+	case err != nil || len(raw) != len(t.SHA256):
+		d.problemf(v, "sha256 must be the 64 hexadecimal digits of the token's SHA-256")
+		return
+	}
+	copy(t.SHA256[:], raw)
+	for _, other := range *dst {
+		if other.Name == t.Name {
+			d.problemf(v, "a second token with the name %s", quote(t.Name))
+			return
+		}
+	}
+	*dst = append(*dst, t)
+}
+
+func (d *decoder) log(l *Log, v value) {
+	level := "info"
+	d.mapping(v, fields{
+		"level":  enum(d, &level, "debug", "info", "warn", "error"),
+		"format": enum(d, &l.Format, LogText, LogJSON),
+	})
+	l.Level = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}[level]
+}
