@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-dev/roost/internal/session"
-	eventlogv1 "github.com/roost-dev/roost/proto/eventlog/v1"
+	pb "github.com/roost-dev/roost/proto/eventlog/v1"
 )
 
 // version is the format that records and heads are written in. Readers refuse newer ones.
@@ -15,7 +15,7 @@ const version = 1
 // AppendRecord appends the encoding of r to b. It fails only for an event that has no
 // encoding, which is a fault of roost.
 func AppendRecord(b []byte, r session.Record) ([]byte, error) {
-	m := eventlogv1.Record{Seq: uint64(r.Seq), At: r.At, Version: version}
+	m := pb.Record{Seq: uint64(r.Seq), At: r.At, Version: version}
 	if err := encodeEvent(&m, r.Event); err != nil {
 		return b, err
 	}
@@ -26,7 +26,7 @@ func AppendRecord(b []byte, r session.Record) ([]byte, error) {
 // matters is ErrCorrupt: a session whose history is read wrongly is worse than one that
 // cannot be read. It keeps no reference to b.
 func DecodeRecord(b []byte) (session.Record, error) {
-	var m eventlogv1.Record
+	var m pb.Record
 	if err := proto.Unmarshal(b, &m); err != nil {
 		return session.Record{}, corrupt("record: %v", err)
 	}
@@ -47,7 +47,7 @@ func DecodeRecord(b []byte) (session.Record, error) {
 // AppendItems appends the encoding of items to b. What AppendItems has written for two
 // slices, one after the other, decodes as their concatenation.
 func AppendItems(b []byte, items []session.Item) ([]byte, error) {
-	m := eventlogv1.Items{Items: make([]*eventlogv1.Item, len(items))}
+	m := pb.Items{Items: make([]*pb.Item, len(items))}
 	for i, item := range items {
 		var err error
 		if m.Items[i], err = encodeItem(item); err != nil {
@@ -60,7 +60,7 @@ func AppendItems(b []byte, items []session.Item) ([]byte, error) {
 // DecodeItems reads what AppendItems wrote, or returns ErrCorrupt. It keeps no reference
 // to b.
 func DecodeItems(b []byte) ([]session.Item, error) {
-	var m eventlogv1.Items
+	var m pb.Items
 	if err := proto.Unmarshal(b, &m); err != nil {
 		return nil, corrupt("items: %v", err)
 	}
@@ -77,7 +77,7 @@ func DecodeItems(b []byte) ([]session.Item, error) {
 
 // AppendHead appends the encoding of h to b.
 func AppendHead(b []byte, h session.Head) ([]byte, error) {
-	return proto.MarshalOptions{}.MarshalAppend(b, &eventlogv1.Head{
+	return proto.MarshalOptions{}.MarshalAppend(b, &pb.Head{
 		Version: version,
 		Id:      string(h.ID), Cwd: h.Cwd, Name: h.Name,
 		Model: encodeModel(h.Model), Thinking: string(h.Thinking),
@@ -90,7 +90,7 @@ func AppendHead(b []byte, h session.Head) ([]byte, error) {
 
 // DecodeHead reads what AppendHead wrote, or returns ErrCorrupt.
 func DecodeHead(b []byte) (session.Head, error) {
-	var m eventlogv1.Head
+	var m pb.Head
 	if err := proto.Unmarshal(b, &m); err != nil {
 		return session.Head{}, corrupt("head: %v", err)
 	}

@@ -1,0 +1,105 @@
+package sqlitelog
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/roost-dev/roost/internal/eventlog"
+)
+
+// Page caches are small, because a session in use has its state in memory and is written
+// only. cache_size is in KiB when negative. busy_timeout is for a person who looks into the
+// database with another program.
+const (
+	writerPragmas     = "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=wal_autocheckpoint(0)&_pragma=cache_size(-1024)&_pragma=mmap_size(0)"
+	readerPragmas     = "_pragma=busy_timeout(5000)&_pragma=query_only(1)&_pragma=cache_size(-256)&_pragma=mmap_size(0)"
+	checkpointPragmas = "_pragma=busy_timeout(0)&_pragma=synchronous(FULL)&_pragma=wal_autocheckpoint(0)&_pragma=cache_size(-64)&_pragma=mmap_size(0)"
+
+	// maxReaders bounds the connections for reading, and so their memory.
+	maxReaders = 4
+)
+
+// connect returns a pool for the database at path. It opens nothing yet.
+func connect(path, pragmas string) *sql.DB {
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: pragmas}
+	connector, err := sqlite.NewConnector(u.String())
+	if err != nil {
+		// The name and the pragmas are ours; only a mistake in them can get here.
+		panic(fmt.Sprintf("sqlitelog: %v", err))
+	}
+	return sql.OpenDB(connector)
+}
+
+// applicationID marks the file as roost's: "roos" in ASCII.
+const applicationID = 0x726f6f73
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// migrate brings the schema to the newest version. PRAGMA user_version counts the files of
+// migrations that have been run; each runs in a transaction of its own.
+func migrate(ctx context.Context, conn *sql.Conn) error {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return err
+	}
+	var have, app, tables int
+	row := conn.QueryRowContext(ctx, `SELECT v.user_version, a.application_id, (SELECT count(*) FROM sqlite_schema)
+		FROM pragma_user_version v, pragma_application_id a`)
+	if err := row.Scan(&have, &app, &tables); err != nil {
+		return err
+	}
+	switch {
+	case app != applicationID && (app != 0 || tables > 0):
+		return ErrForeign
+	case have > len(names):
+		return fmt.Errorf("%w (its schema is %d, this one knows up to %d)", ErrNewer, have, len(names))
+	}
+	for i, name := range names[have:] {
+		script, err := migrations.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		step := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT;", script, applicationID, have+i+1)
+		if _, err := conn.ExecContext(ctx, step); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// code returns SQLite's primary result code, or 0 when err does not come from SQLite.
+func code(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+// openError says what is wrong with a database that cannot be opened.
+func openError(err error) error {
+	switch code(err) {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("%w (%w)", ErrDamaged, err)
+	}
+	return storeError(err)
+}
+
+// storeError gives an error of SQLite the meaning that the port has for it.
+func storeError(err error) error {
+	switch code(err) {
+	case sqlite3.SQLITE_FULL:
+		return fmt.Errorf("%w (%w)", eventlog.ErrFull, err)
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("%w (%w)", eventlog.ErrCorrupt, err)
+	}
+	return err
+}

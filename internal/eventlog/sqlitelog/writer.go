@@ -1,0 +1,154 @@
+package sqlitelog
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/roost-dev/roost/internal/eventlog"
+	"github.com/roost-dev/roost/internal/session"
+)
+
+const (
+	// maxWaiting is how many requests wait in line; more wait at their caller.
+	maxWaiting = 256
+	// maxBatch bounds the bytes of one transaction, and so how long a small append waits
+	// behind large ones.
+	maxBatch = 4 << 20
+	// maxCached bounds the sessions whose row is kept in memory.
+	maxCached = 4096
+)
+
+// request is a piece of a transaction. It may be done twice, the first time in vain.
+type request struct {
+	do   func(*writer) error
+	size int // bytes it writes, roughly
+	done chan error
+}
+
+// writer is the one who changes the database. All but requests and done belongs to its
+// goroutine.
+type writer struct {
+	requests chan request
+	done     chan struct{}
+
+	db    *sql.DB
+	conn  *sql.Conn
+	stmt  statements
+	check *checkpointer
+
+	cache   map[session.ID]*row
+	garbage bool // there may be rows to sweep
+}
+
+func newWriter(ctx context.Context, db *sql.DB, conn *sql.Conn, check *checkpointer) (*writer, error) {
+	w := &writer{
+		requests: make(chan request, maxWaiting),
+		done:     make(chan struct{}),
+		db:       db, conn: conn, check: check,
+		cache:   make(map[session.ID]*row),
+		garbage: true,
+	}
+	return w, w.stmt.prepare(ctx, conn)
+}
+
+// run works until requests is closed and empty.
+func (w *writer) run() {
+	defer close(w.done)
+	for {
+		batch, open := w.next()
+		if len(batch) > 0 || w.garbage {
+			w.commit(batch)
+		}
+		if !open {
+			return
+		}
+	}
+}
+
+// next returns all requests that wait. While there is garbage to sweep it does not wait for
+// the first one.
+func (w *writer) next() (batch []request, open bool) {
+	var first request
+	if w.garbage {
+		select {
+		case first, open = <-w.requests:
+		default:
+			return nil, true
+		}
+	} else {
+		first, open = <-w.requests
+	}
+	if !open {
+		return nil, false
+	}
+	batch = append(batch, first)
+	for size := first.size; size < maxBatch; {
+		select {
+		case r, open := <-w.requests:
+			if !open {
+				return batch, false
+			}
+			batch = append(batch, r)
+			size += r.size
+		default:
+			return batch, true
+		}
+	}
+	return batch, true
+}
+
+// commit does a batch in one transaction. When that fails, each request gets its own, so
+// that one that cannot be stored does not take the others along.
+func (w *writer) commit(batch []request) {
+	answers := make([]error, len(batch))
+	err := w.transaction(func() error {
+		for i, r := range batch {
+			answers[i] = r.do(w)
+			if answers[i] != nil && !refused(answers[i]) {
+				return answers[i]
+			}
+		}
+		return w.sweep()
+	})
+	if err != nil {
+		w.garbage = false // until the next success: a full disk is no reason to spin
+		for i, r := range batch {
+			answers[i] = storeError(w.transaction(func() error { return r.do(w) }))
+		}
+	}
+	size := 0
+	for i, r := range batch {
+		r.done <- answers[i]
+		size += r.size
+	}
+	w.check.wrote(w, size, len(batch))
+}
+
+// refused reports whether a request ended before it wrote anything, so that the transaction
+// may go on.
+func refused(err error) bool {
+	return errors.Is(err, eventlog.ErrFenced) || errors.Is(err, eventlog.ErrNotFound) || errors.Is(err, eventlog.ErrCompacted)
+}
+
+// transaction runs do in a transaction, and undoes everything when it or the commit fails.
+func (w *writer) transaction(do func() error) error {
+	ctx := context.Background()
+	_, err := w.stmt.begin.ExecContext(ctx)
+	if err == nil {
+		err = do()
+	}
+	if err == nil {
+		_, err = w.stmt.commit.ExecContext(ctx)
+	}
+	if err != nil {
+		clear(w.cache)
+		// SQLite may have rolled back already, which makes this fail; either way it is over.
+		_, _ = w.stmt.rollback.ExecContext(ctx)
+	}
+	return err
+}
+
+func (w *writer) close() error {
+	return errors.Join(w.stmt.close(), w.conn.Close(), w.db.Close())
+}
