@@ -53,8 +53,9 @@ type Config struct {
 
 // Change is something that happened to the index of sessions.
 type Change struct {
-	ID   session.ID
-	Kind ChangeKind
+	ID     session.ID
+	Kind   ChangeKind
+	Origin string // of a created session
 }
 
 // ChangeKind says what a Change is.

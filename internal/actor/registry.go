@@ -144,7 +144,7 @@ func (e *Engine) Create(ctx context.Context, c session.Create) (session.ID, erro
 		return "", logError(err)
 	}
 	e.cfg.Logger.Info("session created", slog.String("session", string(c.ID)), slog.String("origin", c.Origin))
-	e.changed(Change{ID: c.ID, Kind: SessionCreated})
+	e.changed(Change{ID: c.ID, Kind: SessionCreated, Origin: c.Origin})
 	return c.ID, nil
 }
 

@@ -142,6 +142,14 @@ func (s *Subscription) push(records []session.Record, state *session.State, cost
 	s.signal()
 }
 
+// Touch makes Next return at once, with the newest state and perhaps no records.
+func (s *Subscription) Touch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fresh = true
+	s.signal()
+}
+
 func (s *Subscription) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
