@@ -3,15 +3,12 @@ package sqlitelog
 import (
 	"context"
 	"database/sql"
-	"time"
 )
 
 const (
 	// checkpointAfter is how many bytes may be in the write-ahead log, roughly, before they
 	// are copied into the database.
 	checkpointAfter = 8 << 20
-	// checkpointIdle is how long nothing has been written when a smaller log is copied too.
-	checkpointIdle = 2 * time.Second
 	// pageCost is what a request adds to the log beyond its own bytes: the pages it changes.
 	pageCost = 3 * 4096
 )

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"os"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -72,6 +73,27 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 		if _, err := conn.ExecContext(ctx, step); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+	}
+	return nil
+}
+
+// checkSize finds a file that has lost its end, which SQLite notices only when it needs a
+// page from there. While the write-ahead log holds pages, the file may be short rightly.
+func checkSize(ctx context.Context, path string, conn *sql.Conn) error {
+	if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 {
+		return nil
+	}
+	var want int64
+	err := conn.QueryRowContext(ctx, `SELECT page_count * page_size FROM pragma_page_count, pragma_page_size`).Scan(&want)
+	if err != nil {
+		return err
+	}
+	file, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if file.Size() < want {
+		return fmt.Errorf("%w (it has %d of %d bytes)", ErrDamaged, file.Size(), want)
 	}
 	return nil
 }

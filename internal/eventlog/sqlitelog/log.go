@@ -97,6 +97,9 @@ func start(ctx context.Context, path string, db *sql.DB, conn *sql.Conn) (*Log, 
 	if err := migrate(ctx, conn); err != nil {
 		return nil, err
 	}
+	if err := checkSize(ctx, path, conn); err != nil {
+		return nil, err
+	}
 	var epoch int64
 	if err := conn.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'epoch'`).Scan(&epoch); err != nil {
 		return nil, err

@@ -122,7 +122,7 @@ func (w *writer) commit(batch []request) {
 		r.done <- answers[i]
 		size += r.size
 	}
-	w.check.wrote(w, size, len(batch))
+	w.check.wrote(w, size, len(batch)+1) // one more for the sweep
 }
 
 // refused reports whether a request ended before it wrote anything, so that the transaction
