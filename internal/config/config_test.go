@@ -168,6 +168,8 @@ func TestParseErrors(t *testing.T) {
 		{"http: {hosts: ['::1']}", "must be a host name"},
 		{"http: {tokens: [{name: a}]}", "needs name and sha256"},
 		{"http: {tokens: [{name: a, sha256: abcd}]}", "64 hexadecimal digits"},
+		{"http: {tokens: [{name: token, sha256: " + strings.Repeat("ab", 32) + "}]}", "the server's own"},
+		{"http: {tokens: [{name: a, sha256: " + strings.Repeat("ab", 32) + "}, {name: a, sha256: " + strings.Repeat("ab", 32) + "}]}", "a second token"},
 		{"a: 1\na: 2", "not valid YAML: mapping key"},
 		{"providers: [", "not valid YAML"},
 		{"api_key: \"hunter2", "not valid YAML"},
@@ -177,17 +179,20 @@ func TestParseErrors(t *testing.T) {
 		{"1: 2", "a key must be plain text"},
 		{"--- {}\n--- {}", "a second document"},
 		{"just text", "must be a mapping"},
+		{strings.Repeat("[", MaxFile), "c.yaml:1:33: not valid YAML: nested too deeply"},
+		{strings.Repeat("{a: ", 1000), "nested too deeply"},
+		{strings.Repeat("- ", MaxFile/2), "c.yaml:1:201: not valid YAML: nested too deeply"},
 	} {
 		_, err := Parse("c.yaml", []byte(tc.text), noEnv)
 		if _, ok := errors.AsType[*Error](err); !ok {
-			t.Errorf("%q: error %v", tc.text, err)
+			t.Errorf("%.80q: error %v", tc.text, err)
 			continue
 		}
 		if !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%q:\n got %v\nwant %s", tc.text, err, tc.want)
+			t.Errorf("%.80q:\n got %v\nwant %s", tc.text, err, tc.want)
 		}
 		if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: the error shows a secret: %v", tc.text, err)
+			t.Errorf("%.80q: the error shows a secret: %v", tc.text, err)
 		}
 	}
 }
@@ -240,7 +245,7 @@ func TestFromEnv(t *testing.T) {
 	}{
 		{"demo", nil, "[demo: scripted  no key] demo/demo", nil},
 		{"openai", []string{"OPENAI_API_KEY", "k"}, "[openai: openai-chat https://api.openai.com/v1 key in the configuration] /", []string{"OPENAI_API_KEY"}},
-		{"both", []string{"OPENAI_API_KEY", "k", "ANTHROPIC_API_KEY", "k", "ANTHROPIC_BASE_URL", "http://localhost:1/"}, "[openai: openai-chat https://api.openai.com/v1 key in the configuration anthropic: anthropic http://localhost:1 key in the configuration] /", []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}},
+		{"both", []string{"OPENAI_API_KEY", "k", "ANTHROPIC_API_KEY", "k", "ANTHROPIC_BASE_URL", "http://localhost:1/"}, "[openai: openai-chat https://api.openai.com/v1 key in the configuration anthropic: anthropic http://localhost:1/v1 key in the configuration] /", []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}},
 		{"url without key", []string{"OPENAI_BASE_URL", "http://x"}, "[demo: scripted  no key] demo/demo", nil},
 	} {
 		c, err := FromEnv(env(tc.pairs...))

@@ -9,7 +9,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // decoder turns YAML nodes into a Config and collects what is wrong on the way. Expansion
@@ -65,7 +67,12 @@ func (d *decoder) parse(data []byte) (root ast.Node, ok bool) {
 			root, ok = nil, false
 		}
 	}()
-	file, err := parser.ParseBytes(data, 0)
+	tokens := lexer.Tokenize(string(data))
+	if tk := tooDeep(tokens); tk != nil {
+		d.problems = append(d.problems, Problem{tk.Position.Line, tk.Position.Column, "not valid YAML: nested too deeply"})
+		return nil, false
+	}
+	file, err := parser.Parse(tokens, 0)
 	if err != nil {
 		d.syntax(err)
 		return nil, false
@@ -81,6 +88,30 @@ func (d *decoder) parse(data []byte) (root ast.Node, ok bool) {
 		root = doc.Body
 	}
 	return root, true
+}
+
+// The parser's time grows with the square of the nesting, so that is bounded first, far
+// above what a configuration needs.
+const (
+	maxFlowDepth = 32  // open [ and {
+	maxColumn    = 200 // of a "- "; nested lists move to the right
+)
+
+// tooDeep returns the token at which the nesting passes its limits, or nil.
+func tooDeep(tokens token.Tokens) *token.Token {
+	depth := 0
+	for _, tk := range tokens {
+		if tk.Type == token.SequenceStartType || tk.Type == token.MappingStartType {
+			depth++
+		}
+		if tk.Type == token.SequenceEndType || tk.Type == token.MappingEndType {
+			depth--
+		}
+		if depth > maxFlowDepth || tk.Type == token.SequenceEntryType && tk.Position.Column > maxColumn {
+			return tk
+		}
+	}
+	return nil
 }
 
 // syntax records an error of the parser. Its own text would show the line, which may hold

@@ -1,10 +1,14 @@
 package config
 
-import "github.com/roost-dev/roost/internal/session"
+import (
+	"strings"
+
+	"github.com/roost-dev/roost/internal/session"
+)
 
 // FromEnv returns the configuration of a user without a file. OPENAI_API_KEY and
 // ANTHROPIC_API_KEY give the providers "openai" and "anthropic", whose addresses are
-// OPENAI_BASE_URL and ANTHROPIC_BASE_URL when set; without either key there is the
+// OPENAI_BASE_URL and ANTHROPIC_BASE_URL when set, the latter with or without its "/v1"; without either key there is the
 // provider "demo" with the model "demo", which answers from a script. A variable with a
 // value that cannot be used gives an [*Error].
 func FromEnv(getenv func(string) string) (*Config, error) {
@@ -37,6 +41,10 @@ func (d *decoder) envProviders(c *Config) {
 			var err error
 			if p.BaseURL, err = parseBaseURL(raw); err != nil {
 				d.problemf(value{}, "%s: %v", s.urlVar, err)
+			}
+			// Other programs that read this variable add the version themselves.
+			if p.API == APIAnthropic && !strings.HasSuffix(p.BaseURL, "/v1") {
+				p.BaseURL += "/v1"
 			}
 			d.warnCleartext(p)
 		}

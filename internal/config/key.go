@@ -87,7 +87,7 @@ func (k *Key) fetch(ctx context.Context) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	}
-	return out.Bytes(), nil
+	return out.kept.Bytes(), nil
 }
 
 // String says where the key comes from, never what it is.
@@ -115,17 +115,17 @@ func (k *Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 // cappedBuffer is a buffer of at most maxKey bytes. More than that is dropped, and calls
 // full, which stops the program: it would wait for a reader for ever.
 type cappedBuffer struct {
-	bytes.Buffer
+	kept bytes.Buffer // not embedded: its ReadFrom would pass by Write
 	over bool
 	full func()
 }
 
 // Write adds p, or drops it when that would be too much. It never fails.
 func (b *cappedBuffer) Write(p []byte) (int, error) {
-	if b.over || b.Len()+len(p) > maxKey {
+	if b.over || b.kept.Len()+len(p) > maxKey {
 		b.over = true
 		b.full()
 		return len(p), nil
 	}
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }

@@ -23,14 +23,14 @@ var laterAPIs = []string{"openai-responses", "gemini"}
 const DefaultIdleTimeout = 180 * time.Second
 
 // DefaultBaseURL returns the address that a dialect uses when none is configured: the URL
-// to which the dialect adds "/chat/completions" or "/v1/messages". It is empty for the
+// to which the dialect adds "/chat/completions" or "/messages". It is empty for the
 // scripted dialect.
 func DefaultBaseURL(api API) string {
 	switch api {
 	case APIOpenAIChat:
 		return "https://api.openai.com/v1"
 	case APIAnthropic:
-		return "https://api.anthropic.com"
+		return "https://api.anthropic.com/v1"
 	case APIScripted:
 	}
 	return ""

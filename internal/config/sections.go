@@ -144,6 +144,10 @@ func (d *decoder) token(dst *[]Token, v value) {
 		d.problemf(v, "sha256 must be the 64 hexadecimal digits of the token's SHA-256")
 		return
 	}
+	if t.Name == "token" {
+		d.problemf(v, "the name token is the server's own; choose another")
+		return
+	}
 	copy(t.SHA256[:], raw)
 	for _, other := range *dst {
 		if other.Name == t.Name {
