@@ -158,17 +158,32 @@ func (e *Engine) Do(ctx context.Context, id session.ID, cmd session.Command) (se
 	if err != nil {
 		return session.Receipt{}, err
 	}
-	a, err := e.acquire(ctx, id)
-	if err != nil {
-		return session.Receipt{}, err
-	}
-	defer e.release(a)
 	m := &command{cmd: cmd, reply: make(chan commandReply, 1)}
-	r, err := ask(ctx, a, m, m.reply)
+	r, err := deliver(ctx, e, id, m, m.reply)
 	if err != nil {
 		return session.Receipt{}, err
 	}
 	return r.receipt, r.err
+}
+
+// maxReloads is how often a message is delivered to a session that fails before it is read.
+const maxReloads = 3
+
+// deliver sends m to the actor of a session and returns its reply. A session that failed
+// before it read m is loaded again.
+func deliver[T any](ctx context.Context, e *Engine, id session.ID, m message, reply <-chan T) (T, error) {
+	for n := 1; ; n++ {
+		a, err := e.acquire(ctx, id)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		r, err := ask(ctx, a, m, reply)
+		e.release(a)
+		if n == maxReloads || !errors.Is(err, errGone) {
+			return r, err
+		}
+	}
 }
 
 // complete fills in what a command needs to know of the models.
@@ -198,32 +213,17 @@ func (e *Engine) complete(ctx context.Context, id session.ID, cmd session.Comman
 
 // State returns a copy of a session's state as of its last durable event.
 func (e *Engine) State(ctx context.Context, id session.ID) (*session.State, error) {
-	a, err := e.acquire(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	defer e.release(a)
 	m := &getState{reply: make(chan *session.State, 1)}
-	return ask(ctx, a, m, m.reply)
+	return deliver(ctx, e, id, m, m.reply)
 }
 
 // Watch subscribes to a session: from its state now when from is nil, else from the event
 // after the position. A position that the event log no longer has begins with a Reset. The
 // session stays in memory until the subscription is closed.
 func (e *Engine) Watch(ctx context.Context, id session.ID, from *session.Position) (*live.Subscription, error) {
-	a, err := e.acquire(ctx, id)
-	if err != nil {
-		return nil, err
-	}
 	m := &watch{from: from, reply: make(chan *live.Subscription, 1)}
 	// Not ctx: a subscription that was made must not get lost on its way here.
-	sub, err := ask(context.WithoutCancel(ctx), a, m, m.reply)
-	if err != nil {
-		e.release(a)
-		return nil, err
-	}
-	sub.OnClose(func() { e.release(a) })
-	return sub, nil
+	return deliver(context.WithoutCancel(ctx), e, id, m, m.reply)
 }
 
 // Epoch is the incarnation of the event log, a part of every position.

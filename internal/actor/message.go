@@ -72,7 +72,10 @@ type watch struct {
 func (m *watch) handle(a *actor) {
 	a.answers = append(a.answers, func(err error) {
 		if err == nil {
-			m.reply <- a.hub.Subscribe(a.state.Clone(), a.missed(m.from))
+			a.engine.hold(a)
+			sub := a.hub.Subscribe(a.state.Clone(), a.missed(m.from))
+			sub.OnClose(func() { a.engine.release(a) })
+			m.reply <- sub
 		}
 	})
 }

@@ -65,6 +65,13 @@ func (e *Engine) release(a *actor) {
 	}
 }
 
+// hold keeps an actor that is held already in memory until one more release.
+func (e *Engine) hold(a *actor) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a.refs++
+}
+
 // referenced reports whether anyone holds the actor.
 func (e *Engine) referenced(a *actor) bool {
 	e.mu.Lock()
@@ -161,13 +168,8 @@ func checkDir(dir string) error {
 
 // Delete stops what a session is doing and removes it for ever. Its watchers are told.
 func (e *Engine) Delete(ctx context.Context, id session.ID) error {
-	a, err := e.acquire(ctx, id)
-	if err != nil {
-		return err
-	}
-	defer e.release(a)
 	m := &remove{reply: make(chan error, 1)}
-	err, failed := ask(ctx, a, m, m.reply)
+	err, failed := deliver(ctx, e, id, m, m.reply)
 	if failed != nil {
 		return failed
 	}
