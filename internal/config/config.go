@@ -75,9 +75,7 @@ const (
 type Limits struct {
 	Sessions    int           // sessions in memory at once, 1 to 1,000,000
 	Connections int           // client connections at once over all listeners, 1 to 100,000
-	PromptBytes int64         // text of one prompt or steer, 1 KiB to 16 MiB
 	BodyBytes   int64         // body of one HTTP request, 64 KiB to 256 MiB
-	SteerQueue  int           // messages that wait in one session, 1 to 10,000
 	IdleUnload  time.Duration // an idle session leaves memory after it, 1 s to 720 h
 }
 
@@ -119,10 +117,8 @@ func defaults() *Config {
 		Limits: Limits{
 			Sessions:    10_000,
 			Connections: 1024,
-			PromptBytes: 1 << 20,
 			BodyBytes:   16 << 20,
-			SteerQueue:  64,
-			IdleUnload:  10 * time.Minute,
+			IdleUnload:  time.Minute,
 		},
 		Log: Log{Level: slog.LevelInfo, Format: LogText},
 	}

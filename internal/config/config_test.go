@@ -54,7 +54,7 @@ default_model: fake/org/test-model
 default_thinking: high
 workspace: {confine: false, default_dir: work}
 pi: {prompt_response: accepted}
-limits: {prompt_bytes: 64KiB, idle_unload: 1h30m}
+limits: {body_bytes: 128KiB, idle_unload: 1h30m}
 http:
   origins: [HTTPS://Example.com:443, "http://localhost:3000"]
   hosts: ["Roost.example:8443", "[::1]"]
@@ -83,7 +83,7 @@ log: {level: debug, format: json}
 	if c.Workspace != (Workspace{DefaultDir: "/etc/roost/work"}) || c.Pi.PromptResponse != PromptAccepted {
 		t.Errorf("%+v %+v", c.Workspace, c.Pi)
 	}
-	if c.Limits.PromptBytes != 64<<10 || c.Limits.IdleUnload != 90*time.Minute || c.Limits.Sessions != 10_000 {
+	if c.Limits.BodyBytes != 128<<10 || c.Limits.IdleUnload != 90*time.Minute || c.Limits.Sessions != 10_000 {
 		t.Errorf("limits %+v", c.Limits)
 	}
 	if !slices.Equal(c.HTTP.Origins, []string{"https://example.com", "http://localhost:3000"}) ||
@@ -153,10 +153,10 @@ func TestParseErrors(t *testing.T) {
 		{"workspace: [1]", "must be a mapping"},
 		{"workspace: {default_dir: ''}", "is empty"},
 		{"workspace: {confine: }", "has no value"},
-		{"limits: {prompt_bytes: 5}", "has no unit; write 5B"},
-		{"limits: {prompt_bytes: 5 parsecs}", "is not a size"},
-		{"limits: {prompt_bytes: 1B}", "from 1KiB to 16MiB"},
-		{"limits: {prompt_bytes: 99999999999GiB}", "is not a size"},
+		{"limits: {body_bytes: 5}", "has no unit; write 5B"},
+		{"limits: {body_bytes: 5 parsecs}", "is not a size"},
+		{"limits: {body_bytes: 1B}", "from 64KiB to 256MiB"},
+		{"limits: {body_bytes: 99999999999GiB}", "is not a size"},
 		{"http: {origins: ['*']}", "must be an origin"},
 		{"http: {origins: ['null']}", "must be an origin"},
 		{"http: {origins: ['https://*.example.com']}", "must be an origin"},
@@ -218,7 +218,7 @@ func TestAllProblemsAtOnceInOrder(t *testing.T) {
 func TestValuesAfterExpansionAreNotShown(t *testing.T) {
 	for _, text := range []string{
 		"default_model: ${S}", "default_model: ${S}/x", "default_thinking: ${S}", "limits: {idle_unload: '${S}'}",
-		"limits: {prompt_bytes: '${S}'}", "http: {origins: ['${S}']}", "http: {hosts: ['${S}/']}", "log: {level: '${S}'}",
+		"limits: {body_bytes: '${S}'}", "http: {origins: ['${S}']}", "http: {hosts: ['${S}/']}", "log: {level: '${S}'}",
 		"providers: {n: {api: openai-chat, base_url: '${S}'}}", "providers: {n: {api: '${S}'}}",
 		"providers: {n: {api: scripted, models: [{id: a}]}}\ndefault_model: n/${S}", "http: {tokens: [{name: a, sha256: '${S}'}]}",
 	} {
@@ -381,7 +381,7 @@ func FuzzLoad(f *testing.F) {
 	for _, s := range []string{
 		"", "providers: {a: {api: scripted}}", "default_model: demo/demo", "a: &x [*x]", "? {a: b}\n: c", "[[[[", "- - - -",
 		"providers:\n  a:\n    api: openai-chat\n    api_key: ${A:-$$}\n    models: [{id: x, cost: {input: 1e3}}]\n",
-		"log: {level: |\n info}", "%YAML 1.2\n---\n{}", "limits: {prompt_bytes: 1MiB, idle_unload: 1h}", "http: {hosts: ['[::1]:80']}", "\x00: \xff",
+		"log: {level: |\n info}", "%YAML 1.2\n---\n{}", "limits: {body_bytes: 1MiB, idle_unload: 1h}", "http: {hosts: ['[::1]:80']}", "\x00: \xff",
 	} {
 		f.Add([]byte(s))
 	}

@@ -107,12 +107,10 @@ func TestManualLimits(t *testing.T) {
 	doc, _ := manual(t)
 	l := defaults().Limits
 	for key, value := range map[string]string{
-		"sessions":     fmt.Sprint(l.Sessions),
-		"connections":  fmt.Sprint(l.Connections),
-		"prompt_bytes": formatSize(l.PromptBytes),
-		"body_bytes":   formatSize(l.BodyBytes),
-		"steer_queue":  fmt.Sprint(l.SteerQueue),
-		"idle_unload":  strings.TrimSuffix(l.IdleUnload.String(), "0s"),
+		"sessions":    fmt.Sprint(l.Sessions),
+		"connections": fmt.Sprint(l.Connections),
+		"body_bytes":  formatSize(l.BodyBytes),
+		"idle_unload": strings.TrimSuffix(l.IdleUnload.String(), "0s"),
 	} {
 		row := regexp.MustCompile("\\| `" + key + "` \\| `" + value + "` \\| (\\S+) to (\\S+) \\|").FindStringSubmatch(doc)
 		if row == nil {

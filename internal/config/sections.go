@@ -88,12 +88,10 @@ func (d *decoder) pi(p *Pi, v value) {
 
 func (d *decoder) limits(l *Limits, v value) {
 	d.mapping(v, fields{
-		"sessions":     d.integer(&l.Sessions, 1, 1_000_000),
-		"connections":  d.integer(&l.Connections, 1, 100_000),
-		"prompt_bytes": d.size(&l.PromptBytes, 1<<10, 16<<20),
-		"body_bytes":   d.size(&l.BodyBytes, 64<<10, 256<<20),
-		"steer_queue":  d.integer(&l.SteerQueue, 1, 10_000),
-		"idle_unload":  d.duration(&l.IdleUnload, time.Second, 720*time.Hour),
+		"sessions":    d.integer(&l.Sessions, 1, 1_000_000),
+		"connections": d.integer(&l.Connections, 1, 100_000),
+		"body_bytes":  d.size(&l.BodyBytes, 64<<10, 256<<20),
+		"idle_unload": d.duration(&l.IdleUnload, time.Second, 720*time.Hour),
 	})
 }
 
