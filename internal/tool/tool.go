@@ -41,7 +41,8 @@ type Progress struct {
 	Replace bool
 }
 
-// Result is the outcome of a call. Text is valid UTF-8 and within the limits below.
+// Result is the outcome of a call. Text is valid UTF-8 and within the limits below,
+// notices (MaxNotice) aside.
 type Result struct {
 	Text    string
 	Images  []Image
