@@ -41,14 +41,15 @@ type Config struct {
 	NewID  func() session.ID // a new id at each call
 	Dir    string            // working directory of sessions that name none, absolute
 
-	DefaultModel    session.ModelRef
-	DefaultThinking session.Thinking // ThinkingOff when empty
-	Unconfined      bool             // file tools may leave the working directory
-	OutputDir       string           // for tool outputs too large to return; the system's when empty
-	Env             []string         // for programs that tools start, "NAME=value"
-	IdleUnload      time.Duration    // an idle session that nobody watches leaves memory after it; 0 means 30 s
-	Logger          *slog.Logger     // nil discards
-	Now             func() time.Time // nil means time.Now
+	DefaultModel    func() session.ModelRef // of sessions that name none
+	DefaultThinking session.Thinking        // ThinkingOff when empty
+	Unconfined      bool                    // file tools may leave the working directory
+	OutputDir       string                  // for tool outputs too large to return; the system's when empty
+	Env             []string                // for programs that tools start, "NAME=value"
+	IdleUnload      time.Duration           // an idle session that nobody watches leaves memory after it; 0 means 30 s
+	MaxLive         int                     // sessions in memory at a time; 0 means 10,000
+	Logger          *slog.Logger            // nil discards
+	Now             func() time.Time        // nil means time.Now
 }
 
 // Change is something that happened to the index of sessions.
@@ -90,6 +91,9 @@ func New(cfg Config) *Engine {
 	}
 	if cfg.IdleUnload == 0 {
 		cfg.IdleUnload = 30 * time.Second
+	}
+	if cfg.MaxLive == 0 {
+		cfg.MaxLive = 10_000
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

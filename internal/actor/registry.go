@@ -26,6 +26,10 @@ func (e *Engine) acquire(ctx context.Context, id session.ID) (*actor, error) {
 	}
 	a := e.actors[id]
 	if a == nil {
+		if len(e.actors) >= e.cfg.MaxLive {
+			e.mu.Unlock()
+			return nil, session.Errorf(session.Unavailable, "%d sessions are in use, which is the limit; try again when one is idle", e.cfg.MaxLive)
+		}
 		a = newActor(e, id)
 		e.start(a)
 	}
@@ -130,7 +134,7 @@ func (e *Engine) Create(ctx context.Context, c session.Create) (session.ID, erro
 		return "", err
 	}
 	if c.Model.IsZero() {
-		c.Model = e.cfg.DefaultModel
+		c.Model = e.cfg.DefaultModel()
 	}
 	_, model, err := e.cfg.Models.Find(c.Model)
 	if err != nil {

@@ -161,7 +161,7 @@ func newRig(t *testing.T, tools []tool.Tool, answers ...answer) *rig {
 func (r *rig) start() {
 	r.t.Helper()
 	r.engine = New(Config{
-		Log: r.log, Models: r.model, Blobs: noBlobs{}, Tools: r.tools, Dir: "/", DefaultModel: testModel,
+		Log: r.log, Models: r.model, Blobs: noBlobs{}, Tools: r.tools, Dir: "/", DefaultModel: func() session.ModelRef { return testModel },
 		OutputDir: r.t.TempDir(),
 		NewID:     func() session.ID { r.ids++; return session.ID(fmt.Sprintf("s%d", r.ids)) },
 	})
