@@ -39,7 +39,8 @@ func (l *Log) Writes() int {
 
 // Crash ends the log as the death of its process would, and returns what a new process finds:
 // all that was acknowledged, and nothing of the writes that are under way. Those and all later
-// calls return [eventlog.ErrClosed].
+// calls return [eventlog.ErrClosed]. (A write that was stored and never acknowledged is one with
+// the fault After and a Crash behind it.)
 func (l *Log) Crash() *Log {
 	l.mu.Lock()
 	defer l.mu.Unlock()

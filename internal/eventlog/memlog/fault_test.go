@@ -142,7 +142,8 @@ func TestCloseWaitsForDelayedWrites(t *testing.T) {
 		log := memlog.New()
 		log.Delay = func() { time.Sleep(time.Minute) }
 		var wg sync.WaitGroup
-		wg.Go(func() { add(t, log, "a", created("a")) })
+		var under error
+		wg.Go(func() { under = log.Append(t.Context(), "a", 0, created("a")) })
 		synctest.Wait()
 		start := time.Now()
 		if err := log.Close(); err != nil {
@@ -152,5 +153,8 @@ func TestCloseWaitsForDelayedWrites(t *testing.T) {
 			t.Fatalf("close took %v", took)
 		}
 		wg.Wait()
+		if under != nil {
+			t.Fatal(under)
+		}
 	})
 }

@@ -132,6 +132,11 @@ func TestSweep(t *testing.T) {
 	if err := log.Delete(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
+	// A transaction that fails meanwhile must not end the sweeping for good.
+	errBad := errors.New("bad")
+	if err := log.Fail(errBad); !errors.Is(err, errBad) {
+		t.Fatal(err)
+	}
 	for query, want := range map[string]int{
 		`SELECT count(*) FROM events WHERE session = 1`:                             100,
 		`SELECT count(*) FROM events WHERE session = 3`:                             1500,

@@ -9,8 +9,8 @@ const (
 	// checkpointAfter is how many bytes may be in the write-ahead log, roughly, before they
 	// are copied into the database.
 	checkpointAfter = 8 << 20
-	// pageCost is what a request adds to the log beyond its own bytes: the pages it changes.
-	pageCost = 3 * 4096
+	// pageCost is what a request adds to the log beyond its own bytes: a page it changes.
+	pageCost = 4096
 )
 
 // checkpointer copies the write-ahead log into the database while the writer goes on. What

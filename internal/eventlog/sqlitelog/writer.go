@@ -39,6 +39,7 @@ type writer struct {
 
 	cache   map[session.ID]*row
 	garbage bool // there may be rows to sweep
+	stalled bool // a transaction has failed, so sweeping waits until one succeeds
 }
 
 func newWriter(ctx context.Context, db *sql.DB, conn *sql.Conn, check *checkpointer) (*writer, error) {
@@ -112,10 +113,12 @@ func (w *writer) commit(batch []request) {
 		return w.sweep()
 	})
 	if err != nil {
-		w.garbage = false // until the next success: a full disk is no reason to spin
+		w.garbage, w.stalled = false, true // a full disk is no reason to spin
 		for i, r := range batch {
 			answers[i] = storeError(w.transaction(func() error { return r.do(w) }))
 		}
+	} else if w.stalled {
+		w.garbage, w.stalled = true, false
 	}
 	size := 0
 	for i, r := range batch {
