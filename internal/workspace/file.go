@@ -1,12 +1,14 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 )
 
 // OpenFile opens a regular file for reading. It never waits: pipes, sockets and devices are
@@ -35,6 +37,14 @@ func (r *Root) OpenFile(n Name) (*os.File, fs.FileInfo, error) {
 		return nil, nil, errors.Join(r.failed(n, err), f.Close())
 	}
 	return f, info, nil
+}
+
+// EndReads makes reads of f end when ctx does. Some files of /proc are regular and yet wait
+// for data; for all others it changes nothing. The caller calls stop before it closes f.
+func EndReads(ctx context.Context, f *os.File) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		_ = f.SetReadDeadline(time.Unix(0, 1)) // not for files on disk, which do not wait
+	})
 }
 
 func regular(info fs.FileInfo) error {

@@ -76,7 +76,7 @@ func (e *editor) run(ctx context.Context, root *workspace.Root, in editParams) (
 	}
 	defer leave()
 	path := tool.CleanName(root.Show(name))
-	before, err := readWhole(root, name)
+	before, err := readWhole(ctx, root, name)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -94,12 +94,13 @@ func (e *editor) run(ctx context.Context, root *workspace.Root, in editParams) (
 	return tool.Result{Text: text, Details: details(path, before, after)}, nil
 }
 
-func readWhole(root *workspace.Root, name workspace.Name) (text string, err error) {
+func readWhole(ctx context.Context, root *workspace.Root, name workspace.Name) (text string, err error) {
 	f, info, err := root.OpenFile(name)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	defer workspace.EndReads(ctx, f)()
 	path := root.Show(name)
 	data, err := io.ReadAll(io.LimitReader(f, maxEdit+1))
 	switch {

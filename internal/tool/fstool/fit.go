@@ -21,11 +21,13 @@ func fit(ctx context.Context, data []byte, img image.Image, f format) (out tool.
 	}
 	mime := f.as
 	for side := maxSide; side > 0; side /= 2 {
-		if ctx.Err() != nil {
-			return tool.Image{}, "", context.Cause(ctx)
+		if ctx.Err() == nil {
+			img = shrink(img, side)
 		}
-		img = shrink(img, side)
 		for {
+			if ctx.Err() != nil {
+				return tool.Image{}, "", context.Cause(ctx)
+			}
 			data, err := encode(img, mime)
 			if err != nil {
 				return tool.Image{}, "", err

@@ -19,7 +19,7 @@ import (
 
 const (
 	maxSide   = 2000     // pixels of a picture's longer side, as returned
-	maxPixels = 40 << 20 // of a file: more than cameras make, and 320 MB at the worst
+	maxPixels = 40 << 20 // of a file: what most cameras make, and 320 MB at the worst
 	maxFile   = 32 << 20 // bytes of a picture's file
 )
 

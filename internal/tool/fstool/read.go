@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/roost-dev/roost/internal/tool"
 	"github.com/roost-dev/roost/internal/workspace"
@@ -37,8 +36,7 @@ func (r *reader) run(ctx context.Context, root *workspace.Root, in readParams) (
 		return tool.Result{}, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	// Some files of /proc are regular and yet wait for data; a deadline ends that.
-	defer context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(0, 1)) })()
+	defer workspace.EndReads(ctx, f)()
 
 	in.Path = tool.CleanName(root.Show(name))
 	buf := bufio.NewReaderSize(untilDone{ctx, f}, chunk)

@@ -142,6 +142,7 @@ func (s *search) file(ctx context.Context, sc *scanner, name workspace.Name) hit
 	if err != nil {
 		return h
 	}
+	stop := workspace.EndReads(ctx, f)
 	err = sc.scan(ctx, f, func(number int, line []byte) bool {
 		h.add(number, line)
 		return len(h.lines) <= s.limit && h.size <= tool.MaxBytes
@@ -151,6 +152,7 @@ func (s *search) file(ctx context.Context, sc *scanner, name workspace.Name) hit
 			err = h.surround(ctx, f)
 		}
 	}
+	stop()
 	if closeErr := f.Close(); err != nil || closeErr != nil {
 		h.lines = nil
 	}
