@@ -4,6 +4,8 @@
 package catalog
 
 import (
+	"slices"
+
 	"github.com/roost-dev/roost/internal/session"
 )
 
@@ -42,14 +44,7 @@ type Model struct {
 }
 
 // Images reports whether the model takes images.
-func (m Model) Images() bool {
-	for _, in := range m.Input {
-		if in == InputImage {
-			return true
-		}
-	}
-	return false
-}
+func (m Model) Images() bool { return slices.Contains(m.Input, InputImage) }
 
 // Thinking returns level when the model has it, and otherwise the nearest lower one, or
 // the lowest of all.
@@ -67,14 +62,7 @@ func (m Model) Thinking(level session.Thinking) session.Thinking {
 }
 
 // rank orders the levels; an unknown one is below all.
-func rank(level session.Thinking) int {
-	for i, l := range session.ThinkingLevels {
-		if l == level {
-			return i
-		}
-	}
-	return -1
-}
+func rank(level session.Thinking) int { return slices.Index(session.ThinkingLevels, level) }
 
 // Override is what the user says about a model. Zero and nil leave a field as it is.
 type Override struct {
@@ -143,11 +131,8 @@ func (m Model) whole() Model {
 func ascending(list []session.Thinking) []session.Thinking {
 	var sorted []session.Thinking
 	for _, l := range session.ThinkingLevels {
-		for _, x := range list {
-			if x == l {
-				sorted = append(sorted, l)
-				break
-			}
+		if slices.Contains(list, l) {
+			sorted = append(sorted, l)
 		}
 	}
 	return sorted

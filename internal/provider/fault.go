@@ -1,6 +1,9 @@
 package provider
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Classify maps a refusal to a fault: status is the HTTP status (0 when the answer had
 // already begun), code and message are what the provider said. It knows the words of the
@@ -49,13 +52,5 @@ var overloadCodes = []string{"overloaded", "server_error", "api_error", "interna
 var overloadWords = []string{"overloaded", "internal server error", "try again", "temporarily"}
 
 func containsAny(s string, words []string) bool {
-	if s == "" {
-		return false
-	}
-	for _, w := range words {
-		if strings.Contains(s, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
 }

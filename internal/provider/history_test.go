@@ -42,16 +42,17 @@ func show(items []session.Item) string {
 		case *session.User:
 			out = append(out, "u:"+it.Blocks[0].(session.Text).Text)
 		case *session.Assistant:
-			s := "a"
+			var s strings.Builder
+			s.WriteString("a")
 			for _, b := range it.Blocks {
 				switch b := b.(type) {
 				case session.Text:
-					s += ":" + b.Text
+					s.WriteString(":" + b.Text)
 				case session.ToolCall:
-					s += "+" + string(b.Call)
+					s.WriteString("+" + string(b.Call))
 				}
 			}
-			out = append(out, s)
+			out = append(out, s.String())
 		case *session.Tool:
 			switch {
 			case it.Status == session.Complete:

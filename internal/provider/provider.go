@@ -57,7 +57,7 @@ const (
 	ReasoningEnd                   // Signature, Redacted: ends the current reasoning block, or is a whole redacted one
 	CallStart                      // Key, Name
 	CallDelta                      // Key, Text: a piece of the input's JSON text
-	CallEnd                        // Key
+	CallEnd                        // Key: the input is whole; without it at Finish, the call was cut
 	UsageReport                    // Usage: replaces any earlier report of the pass
 	Finish                         // Stop, ResponseModel: the answer is complete
 )

@@ -66,11 +66,11 @@ func (r *request) think(level session.Thinking) {
 // having thought before, as after a change of model. With a budget the API refuses that.
 func (r *request) toolsWithoutThinking() bool {
 	for i := len(r.Messages) - 1; i > 0; i-- {
-		if m := r.Messages[i]; m.Role == "user" && m.Content[0].Type != "tool_result" {
+		switch first := r.Messages[i].Content[0].Type; {
+		case r.Messages[i].Role == "assistant":
+			return first != "thinking" && first != "redacted_thinking"
+		case first != "tool_result":
 			return false
-		} else if m.Role == "assistant" {
-			t := m.Content[0].Type
-			return t != "thinking" && t != "redacted_thinking"
 		}
 	}
 	return false

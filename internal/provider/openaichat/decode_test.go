@@ -177,6 +177,7 @@ func TestAnswers(t *testing.T) {
 		{"tag later in the text", []string{content("a <think>b</think>"), stop}, " T:a <think>b</think> stop=1"},
 		{"almost a tag", []string{content(" <th"), content("is>"), stop}, " T: <this> stop=1"},
 		{"half a tag at the end", []string{content("<thi"), stop}, " T:<thi stop=1"},
+		{"too many blanks before a tag", []string{content(strings.Repeat(" ", 1100)), content("<think>"), stop}, " T:" + strings.Repeat(" ", 1100) + "<think> stop=1"},
 		{"tag, then a call", []string{content("<think>hm"), call(`"index":0,"function":{"name":"ls","arguments":"{}"}`), stop}, " R:hm /R(think) call0=ls 0<{} /0 stop=3"},
 
 		{"usage before the stop", []string{`{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}`, content("a"), stop, done}, " T:a usage=1,2,0,0,0 stop=1"},

@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/internal/session"
@@ -55,10 +56,5 @@ func think(r *request, model string, level session.Thinking) {
 }
 
 func containsAny(s string, words ...string) bool {
-	for _, w := range words {
-		if strings.Contains(s, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
 }

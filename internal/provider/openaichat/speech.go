@@ -11,6 +11,7 @@ import (
 const (
 	openTag  = "<think>"
 	closeTag = "</think>"
+	maxHeld  = 1 << 10 // bytes of blanks before a tag
 )
 
 // speech tells text and reasoning apart. Reasoning comes in fields of its own, or in a tag
@@ -19,7 +20,25 @@ type speech struct {
 	tag      tagState
 	held     string // the beginning of what may become a tag
 	thinking string // how the open reasoning block came; "" while none is open
-	details  []detail
+	details  []*openDetail
+}
+
+// openDetail gathers the pieces of one detail.
+type openDetail struct {
+	detail
+	text, summary strings.Builder
+}
+
+func (o *openDetail) add(r detail) {
+	o.text.WriteString(r.Text)
+	o.summary.WriteString(r.Summary)
+	o.Signature += r.Signature
+}
+
+func (o *openDetail) whole() detail {
+	d := o.detail
+	d.Text, d.Summary = o.text.String(), o.summary.String()
+	return d
 }
 
 type tagState uint8
@@ -46,7 +65,7 @@ func (s *speech) content(piece string, parts []provider.Part) []provider.Part {
 		switch {
 		case strings.HasPrefix(rest, openTag):
 			s.tag, piece = inside, rest[len(openTag):]
-		case strings.HasPrefix(openTag, rest): // blank, or the first half of the tag
+		case strings.HasPrefix(openTag, rest) && len(piece) <= maxHeld: // blank, or the first half of the tag
 			s.held = piece
 			return parts
 		default:
@@ -105,28 +124,29 @@ func (s *speech) reasoning(piece, via string, parts []provider.Part) []provider.
 // detailed takes OpenRouter's two forms of the same reasoning: a text to show, and details
 // to send back.
 func (s *speech) detailed(d delta, parts []provider.Part) []provider.Part {
-	shown := d.Reasoning
+	var shown strings.Builder
+	shown.WriteString(d.Reasoning)
 	for _, r := range d.ReasoningDetails {
 		if d.Reasoning == "" {
-			shown += r.Text + r.Summary
+			shown.WriteString(r.Text + r.Summary)
 		}
 		s.addDetail(r)
 	}
-	return s.reasoning(shown, viaReasoning, parts)
+	return s.reasoning(shown.String(), viaReasoning, parts)
 }
 
 func (s *speech) addDetail(r detail) {
 	if r.Type == "" {
 		return
 	}
-	if n := len(s.details) - 1; n >= 0 && r.Type != "reasoning.encrypted" && sameBlock(s.details[n], r) {
-		last := &s.details[n]
-		last.Text += r.Text
-		last.Summary += r.Summary
-		last.Signature += r.Signature
+	if n := len(s.details) - 1; n >= 0 && r.Type != "reasoning.encrypted" && sameBlock(s.details[n].detail, r) {
+		s.details[n].add(r)
 		return
 	}
-	s.details = append(s.details, r)
+	o := &openDetail{detail: r}
+	o.Signature = ""
+	o.add(r)
+	s.details = append(s.details, o)
 }
 
 func sameBlock(a, b detail) bool {
@@ -143,7 +163,11 @@ func (s *speech) endReasoning(parts []provider.Part) []provider.Part {
 	}
 	end := provider.Part{Kind: provider.ReasoningEnd, Signature: s.thinking}
 	if len(s.details) > 0 {
-		if list, err := json.Marshal(s.details); err == nil { // strings and numbers always encode
+		details := make([]detail, len(s.details))
+		for i, o := range s.details {
+			details[i] = o.whole()
+		}
+		if list, err := json.Marshal(details); err == nil { // strings and numbers always encode
 			end.Signature = string(list)
 		}
 		end.Redacted = s.thinking == "" // nothing was shown: all of it is encrypted

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -74,7 +75,7 @@ func parse(data []byte) (*script, error) {
 		return nil, fmt.Errorf("script: %w", err)
 	}
 	if len(s.Rules) == 0 {
-		return nil, fmt.Errorf("script: it has no rules")
+		return nil, errors.New("script: it has no rules")
 	}
 	for i := range s.Rules {
 		if err := s.Rules[i].check(); err != nil {
@@ -96,7 +97,7 @@ func (r *rule) check() error {
 		r.pattern = p
 	}
 	if len(r.Passes) == 0 {
-		return fmt.Errorf("it has no passes")
+		return errors.New("it has no passes")
 	}
 	for p, steps := range r.Passes {
 		for i, st := range steps {
@@ -115,15 +116,15 @@ func (st step) check() error {
 	case actions != 1:
 		return fmt.Errorf("it needs exactly one of text, think, tool, delay, hang, error, usage and stop, and has %d", actions)
 	case !speaks && (st.Chunk != 0 || st.Every != "" || st.Rate != "" || st.Repeat != ""):
-		return fmt.Errorf("chunk, every, rate and repeat are for text and think")
+		return errors.New("chunk, every, rate and repeat are for text and think")
 	case st.Every != "" && st.Rate != "":
-		return fmt.Errorf("every and rate exclude each other")
+		return errors.New("every and rate exclude each other")
 	case st.Chunk < 0 || st.Times < 0 || st.Cut != nil && *st.Cut < 0:
-		return fmt.Errorf("chunk, times and cut are not negative")
+		return errors.New("chunk, times and cut are not negative")
 	case st.Cut != nil && !speaks && st.Tool == nil:
-		return fmt.Errorf("cut is for text, think and tool")
+		return errors.New("cut is for text, think and tool")
 	case st.Times != 0 && st.Error == nil && st.Cut == nil:
-		return fmt.Errorf("times is for error and cut")
+		return errors.New("times is for error and cut")
 	}
 	return st.checkValues()
 }
@@ -131,7 +132,7 @@ func (st step) check() error {
 // checkValues tries every value that does not depend on the prompt.
 func (st step) checkValues() error {
 	if t := st.Tool; t != nil && (t.Name == "" || t.Raw != nil && t.Input != nil) {
-		return fmt.Errorf("a tool needs a name, and either input or raw")
+		return errors.New("a tool needs a name, and either input or raw")
 	}
 	durations := []string{st.Delay, st.Every}
 	if f := st.Error; f != nil {
