@@ -1,0 +1,150 @@
+package client
+
+import (
+	"strings"
+
+	roostv1 "github.com/roost-dev/roost/proto/roost/v1"
+)
+
+// View is what a watcher knows of a session: the fold of the frames it has got. Frames given
+// to Apply become part of the view and change with it. A View belongs to one goroutine. The
+// zero View knows nothing.
+type View struct {
+	// Session is nil until the first Reset or SessionCreated.
+	Session *roostv1.Session
+	// Items are the newest items of the transcript, those in progress last.
+	Items []*roostv1.Item
+	// First is the index of the first of Items in the transcript.
+	First int
+	// Position is where the view is.
+	Position *roostv1.Position
+	// Gone is set once the session has been deleted.
+	Gone bool
+
+	texts  []*strings.Builder          // of the blocks of the answer in progress
+	output map[string]*strings.Builder // of the tools in progress
+}
+
+// Apply moves the view past a frame. Events that do not fit what the view knows are ignored,
+// as are those of a newer server that it does not know.
+func (v *View) Apply(frame *roostv1.WatchResponse) {
+	switch f := frame.Frame.(type) {
+	case *roostv1.WatchResponse_Reset_:
+		r := f.Reset_
+		*v = View{Session: r.Session, Items: r.Items, First: int(r.FirstIndex), Position: r.Position}
+	case *roostv1.WatchResponse_Events:
+		for _, e := range f.Events.Events {
+			v.ApplyEvent(e)
+		}
+		v.Position = f.Events.Position
+	case *roostv1.WatchResponse_Heartbeat:
+		v.Position = f.Heartbeat.Position
+	case *roostv1.WatchResponse_Ended:
+		v.Gone = true
+	}
+}
+
+// ApplyEvent moves the view past one event.
+func (v *View) ApplyEvent(e *roostv1.Event) {
+	if created, ok := e.Kind.(*roostv1.Event_Created); ok {
+		*v = View{Session: created.Created.Session, Position: v.Position}
+	}
+	s := v.Session
+	if s == nil {
+		return
+	}
+	s.UpdatedAt = e.At
+	switch k := e.Kind.(type) {
+	case *roostv1.Event_Renamed:
+		s.Name = k.Renamed.Name
+	case *roostv1.Event_SettingsChanged:
+		s.Thinking = k.SettingsChanged.Thinking
+		if k.SettingsChanged.Model != "" {
+			s.Model = k.SettingsChanged.Model
+		}
+	case *roostv1.Event_RunStarted:
+		s.Run = &roostv1.Run{Id: k.RunStarted.Run, PromptId: k.RunStarted.Item.GetUser().GetPromptId(), StartedAt: e.At}
+		v.add(k.RunStarted.Item)
+	case *roostv1.Event_RunEnded:
+		s.LastRun = &roostv1.RunResult{Id: s.GetRun().GetId(), Outcome: k.RunEnded.Outcome, Error: k.RunEnded.Error}
+		s.Run, s.Queue = nil, nil
+	default:
+		if s.Run != nil {
+			v.duringRun(e)
+		}
+	}
+}
+
+// add puts an item at the end of the transcript.
+func (v *View) add(i *roostv1.Item) {
+	if i.Run == 0 {
+		i.Run = v.Session.GetRun().GetId()
+	}
+	v.Items = append(v.Items, i)
+	v.Session.ItemCount++
+}
+
+func (v *View) duringRun(e *roostv1.Event) {
+	run := v.Session.Run
+	switch k := e.Kind.(type) {
+	case *roostv1.Event_SteerQueued:
+		k.SteerQueued.Item.Run = run.Id
+		v.Session.Queue = append(v.Session.Queue, k.SteerQueued.Item)
+	case *roostv1.Event_SteerDelivered:
+		v.deliver(k.SteerDelivered.ItemId)
+	case *roostv1.Event_AbortRequested:
+		run.Aborting, v.Session.Queue = true, nil
+	case *roostv1.Event_PassStarted:
+		run.Pass = k.PassStarted.Item.GetAssistant().GetPass()
+		v.add(k.PassStarted.Item)
+		v.texts, v.output = nil, nil
+	case *roostv1.Event_Retrying:
+		run.Retry = k.Retrying.Retry
+	case *roostv1.Event_Resumed:
+		run.Retry = nil
+	case *roostv1.Event_ToolStarted:
+		v.startTool(k.ToolStarted, e)
+	case *roostv1.Event_ToolOutput:
+		v.toolOutput(k.ToolOutput)
+	case *roostv1.Event_ToolEnded:
+		if t := v.Item(k.ToolEnded.ItemId).GetTool(); t != nil {
+			t.Status, t.Output, t.Images, t.Details = k.ToolEnded.Status, k.ToolEnded.Output, k.ToolEnded.Images, k.ToolEnded.Details
+			delete(v.output, k.ToolEnded.ItemId)
+		}
+	default:
+		v.answer(e)
+	}
+}
+
+func (v *View) deliver(id string) {
+	queue := v.Session.Queue
+	for i, item := range queue {
+		if item.Id == id {
+			v.Session.Queue = append(queue[:i:i], queue[i+1:]...)
+			v.add(item)
+			return
+		}
+	}
+}
+
+// Answer returns the item of the answer in progress, or nil.
+func (v *View) Answer() *roostv1.Item {
+	if len(v.Items) == 0 {
+		return nil
+	}
+	last := v.Items[len(v.Items)-1]
+	if last.GetAssistant().GetStatus() != roostv1.Status_STATUS_STREAMING {
+		return nil
+	}
+	return last
+}
+
+// Item returns the item with an id among those in the view, or nil. It looks from the end.
+func (v *View) Item(id string) *roostv1.Item {
+	for i := len(v.Items) - 1; i >= 0; i-- {
+		if v.Items[i].Id == id {
+			return v.Items[i]
+		}
+	}
+	return nil
+}
