@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/roost-dev/roost/internal/live"
@@ -236,11 +237,9 @@ func (a *actor) answer(err error) {
 
 func (a *actor) indexChanged(batch []session.Record) {
 	var m session.Meta
-	for _, r := range batch {
-		if m.Apply(r) {
-			a.engine.changed(Change{ID: a.id, Kind: SessionUpdated})
-			return
-		}
+	if slices.ContainsFunc(batch, m.Apply) {
+		a.engine.changed(Change{ID: a.id, Kind: SessionUpdated})
+		return
 	}
 }
 

@@ -52,11 +52,9 @@ func (e *Engine) acquire(ctx context.Context, id session.ID) (*actor, error) {
 // start runs a new actor. The caller holds e.mu.
 func (e *Engine) start(a *actor) {
 	e.actors[a.id] = a
-	e.running.Add(1)
-	go func() {
-		defer e.running.Done()
+	e.running.Go(func() {
 		a.run()
-	}()
+	})
 }
 
 func (e *Engine) release(a *actor) {
@@ -105,9 +103,7 @@ func (e *Engine) restart(id session.ID, reason string) {
 	if e.closing {
 		return
 	}
-	e.running.Add(1)
-	go func() {
-		defer e.running.Done()
+	e.running.Go(func() {
 		select {
 		case <-time.After(restartDelay):
 		case <-e.quit:
@@ -121,7 +117,7 @@ func (e *Engine) restart(id session.ID, reason string) {
 		a := newActor(e, id)
 		a.failRun = reason
 		e.start(a)
-	}()
+	})
 }
 
 // Create makes a session and returns its id. Cwd, Model and Thinking may be left empty for

@@ -49,7 +49,7 @@ func TestTools(t *testing.T) {
 			defer mu.Unlock()
 			order = append(order, name)
 		}
-		slow := fakeTool{name: "slow", run: func(ctx context.Context, c tool.Call, progress func(tool.Progress)) tool.Result {
+		slow := fakeTool{name: "slow", run: func(ctx context.Context, _ tool.Call, progress func(tool.Progress)) tool.Result {
 			progress(tool.Progress{Text: "working"})
 			select {
 			case <-time.After(3 * time.Second):
@@ -189,11 +189,13 @@ func TestBrokenStreams(t *testing.T) {
 	}{
 		"nothing shown is repeated": {
 			[]answer{breaks(provider.FaultRateLimit, ""), says("ok")},
-			[]string{`user "go"`, `assistant complete "ok"`}, session.RunCompleted, time.Second,
+			[]string{`user "go"`, `assistant complete "ok"`},
+			session.RunCompleted, time.Second,
 		},
 		"shown text is continued": {
 			[]answer{breaks(provider.FaultNetwork, "half "), says("whole")},
-			[]string{`user "go"`, `assistant complete "half whole"`}, session.RunCompleted, time.Second,
+			[]string{`user "go"`, `assistant complete "half whole"`},
+			session.RunCompleted, time.Second,
 		},
 		"a call that had begun is answered": {
 			[]answer{func(_ context.Context, _ *provider.Request, yield func(provider.Part) bool) error {
@@ -208,26 +210,31 @@ func TestBrokenStreams(t *testing.T) {
 				`user "go"`, `assistant complete calls echo({}) calls echo({"a)`, `tool echo ok "echo{}"`,
 				`tool echo error "The connection to the model broke before the arguments were complete, so the tool was not run. Call it again."`,
 				`assistant complete "ok"`,
-			}, session.RunCompleted, 0,
+			},
+			session.RunCompleted, 0,
 		},
 		"what no retry mends ends the run": {
 			[]answer{breaks(provider.FaultAuth, "so far")},
-			[]string{`user "go"`, `assistant failed "so far" error "it broke"`}, session.RunFailed, 0,
+			[]string{`user "go"`, `assistant failed "so far" error "it broke"`},
+			session.RunFailed, 0,
 		},
 		"attempts are limited": {
 			[]answer{breaks(provider.FaultNetwork, ""), breaks(provider.FaultNetwork, ""), breaks(provider.FaultNetwork, ""), breaks(provider.FaultNetwork, ""), breaks(provider.FaultNetwork, "")},
-			[]string{`user "go"`, `assistant failed error "it broke"`}, session.RunFailed, 15 * time.Second,
+			[]string{`user "go"`, `assistant failed error "it broke"`},
+			session.RunFailed, 15 * time.Second,
 		},
 		"an end without a finish is a break": {
 			[]answer{func(_ context.Context, _ *provider.Request, yield func(provider.Part) bool) error {
 				yield(provider.Part{Kind: provider.TextDelta, Text: "a"})
 				return nil
 			}, says("b")},
-			[]string{`user "go"`, `assistant complete "ab"`}, session.RunCompleted, time.Second,
+			[]string{`user "go"`, `assistant complete "ab"`},
+			session.RunCompleted, time.Second,
 		},
 		"a provider that panics": {
 			[]answer{func(context.Context, *provider.Request, func(provider.Part) bool) error { panic("boom") }},
-			[]string{`user "go"`, `assistant failed error "the provider's answer could not be read: internal error (boom)"`}, session.RunFailed, 0,
+			[]string{`user "go"`, `assistant failed error "the provider's answer could not be read: internal error (boom)"`},
+			session.RunFailed, 0,
 		},
 		"calls of an answer that was too long are not run": {
 			[]answer{func(_ context.Context, _ *provider.Request, yield func(provider.Part) bool) error {
@@ -240,7 +247,8 @@ func TestBrokenStreams(t *testing.T) {
 				`user "go"`, `assistant complete calls echo({})`,
 				`tool echo error "The answer reached the limit of its length, so the tool was not run. Call it again with shorter arguments, or in several steps."`,
 				`assistant complete "ok"`,
-			}, session.RunCompleted, 0,
+			},
+			session.RunCompleted, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

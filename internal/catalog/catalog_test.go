@@ -56,8 +56,10 @@ func TestUnknownModel(t *testing.T) {
 func TestOverridesWin(t *testing.T) {
 	var c catalog.Catalog
 	yes := true
-	o := catalog.Override{Name: "N", API: "a", Reasoning: &yes, Input: []string{"text", "image"}, ContextWindow: 1000, MaxOutput: 5000,
-		Cost: &session.Cost{Input: 1}, ThinkingLevels: []session.Thinking{"high", "nonsense", "low", "high"}}
+	o := catalog.Override{
+		Name: "N", API: "a", Reasoning: &yes, Input: []string{"text", "image"}, ContextWindow: 1000, MaxOutput: 5000,
+		Cost: &session.Cost{Input: 1}, ThinkingLevels: []session.Thinking{"high", "nonsense", "low", "high"},
+	}
 	m := c.Lookup(ref("openai", "gpt-4o"), "", catalog.APIOpenAIChat, o)
 	if m.Name != "N" || m.API != "a" || !m.Reasoning || !m.Images() || m.ContextWindow != 1000 || m.MaxOutput != 1000 || m.Cost.Input != 1 ||
 		!slices.Equal(m.ThinkingLevels, []session.Thinking{"low", "high"}) {
@@ -97,7 +99,7 @@ func TestKnown(t *testing.T) {
 	at := func(id string) int {
 		return slices.IndexFunc(models, func(m catalog.Model) bool { return m.Ref.ID == id })
 	}
-	if !(at("gpt-5.5") < at("gpt-5") && at("gpt-5") < at("gpt-4o")) {
+	if at("gpt-5.5") >= at("gpt-5") || at("gpt-5") >= at("gpt-4o") {
 		t.Errorf("not newest first: %d %d %d", at("gpt-5.5"), at("gpt-5"), at("gpt-4o"))
 	}
 	if got := append(c.Known("nobody"), c.Known("gemini")...); len(got) != 0 {

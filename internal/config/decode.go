@@ -118,8 +118,7 @@ func tooDeep(tokens token.Tokens) *token.Token {
 // a secret, so only the message and the place are taken.
 func (d *decoder) syntax(err error) {
 	p := Problem{Text: "not valid YAML"}
-	var syntaxErr yaml.Error
-	if errors.As(err, &syntaxErr) {
+	if syntaxErr, ok := errors.AsType[yaml.Error](err); ok {
 		p.Text = "not valid YAML: " + syntaxErr.GetMessage()
 		if tk := syntaxErr.GetToken(); tk != nil && tk.Position != nil {
 			p.Line, p.Column = tk.Position.Line, tk.Position.Column

@@ -21,7 +21,7 @@ func TestKeyFile(t *testing.T) {
 	if _, err := k.Value(t.Context()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
-	for text, want := range map[string]error{" \n": ErrNoKey, "hunter2\nhunter2\n": errKeyText, strings.Repeat("a", maxKey+1): errTooLarge} {
+	for text, want := range map[string]error{"\n": ErrNoKey, "hunter2\nhunter2\n": errKeyText, strings.Repeat("a", maxKey+1): errTooLarge} {
 		write(t, path, text)
 		if _, err := k.Value(t.Context()); !errors.Is(err, want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("error %v, want %v", err, want)

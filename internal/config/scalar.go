@@ -85,7 +85,7 @@ func (d *decoder) integer(dst *int, low, high int) func(value) {
 // number sets dst to a number from 0 to a million.
 func (d *decoder) number(dst *float64) func(value) {
 	return func(v value) {
-		f := math.NaN()
+		var f float64
 		switch n := v.node.(type) {
 		case *ast.IntegerNode:
 			f, _ = strconv.ParseFloat(n.Token.Value, 64)

@@ -42,8 +42,8 @@ var enums = map[reflect.Type]uint8{
 func fill(t *rapid.T, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(t, v.Field(i))
+		for _, field := range v.Fields() {
+			fill(t, field)
 		}
 	case reflect.String:
 		v.SetString(drawText(t))

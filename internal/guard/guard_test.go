@@ -104,7 +104,7 @@ func TestHost(t *testing.T) {
 		"proxy.example.com:9":     403,
 		"xroost.example.com":      403,
 		"roost.example.com.":      403,
-		" 127.0.0.1:7777":         403,
+		"\t127.0.0.1:7777":        403,
 	} {
 		w := ask(g, token.Reveal(), func(r *http.Request) { r.Host = host })
 		if w.Code != want {

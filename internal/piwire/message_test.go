@@ -116,7 +116,7 @@ func compareFields(t *testing.T, path string, want any, got reflect.Value) {
 	for got.Kind() == reflect.Interface || got.Kind() == reflect.Pointer {
 		got = got.Elem()
 	}
-	if v, ok := got.Interface().(Value); ok {
+	if v, ok := reflect.TypeAssert[Value](got); ok {
 		parsed := oracle(t, []byte(v.enc))
 		if !reflect.DeepEqual(parsed, want) {
 			t.Errorf("%s: %v, want %v", path, parsed, want)
@@ -165,14 +165,14 @@ func compareField(t *testing.T, path, key string, want any, got reflect.Value) {
 		compareFields(t, path, want, got)
 		return
 	case "command":
-		if m, ok := got.Addr().Interface().(interface{ CommandName() CommandName }); ok && string(m.CommandName()) != want {
+		if m, ok := reflect.TypeAssert[interface{ CommandName() CommandName }](got.Addr()); ok && string(m.CommandName()) != want {
 			t.Errorf("%s: %s, want %s", path, m.CommandName(), want)
 		}
 		return
 	case "request":
 		key = "command"
 	case "version":
-		if _, ok := got.Addr().Interface().(*ServerHello); ok {
+		if _, ok := reflect.TypeAssert[*ServerHello](got.Addr()); ok {
 			return
 		}
 	}

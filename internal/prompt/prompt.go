@@ -4,6 +4,7 @@ package prompt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ func Request(s *session.State, m catalog.Model, tools []provider.Tool) *provider
 	if live := s.Run.Live; live != nil {
 		r.Model = live.Model
 		if hasText(live) {
-			r.Items = append(s.Settled[:len(s.Settled):len(s.Settled)], live)
+			r.Items = slices.Concat(s.Settled, []session.Item{live})
 			r.Continue = true
 		}
 	}

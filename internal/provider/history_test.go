@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,7 +142,7 @@ func TestPairProperties(t *testing.T) {
 		if again := show(provider.Pair(paired)); again != show(paired) {
 			t.Fatalf("not stable: %s then %s", show(paired), again)
 		}
-		longer := provider.Pair(append(paired[:len(paired):len(paired)], user("more"), says("z", "new"), result("new", "n")))
+		longer := provider.Pair(append(slices.Clip(paired), user("more"), says("z", "new"), result("new", "n")))
 		if !strings.HasPrefix(show(longer), show(paired)) {
 			t.Fatalf("prefix lost: %s then %s", show(paired), show(longer))
 		}

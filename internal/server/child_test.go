@@ -61,7 +61,7 @@ type home struct {
 // newHome makes a directory with a configuration whose model follows a script.
 func newHome(t *testing.T, script string) *home {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "roost") // short, because a socket's path is limited
+	dir, err := os.MkdirTemp("", "roost") //nolint:usetesting // t.TempDir is too long for the path of a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func (h *home) start() {
 	h.t.Cleanup(func() { h.stop(syscall.SIGKILL) })
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if strings.HasPrefix(lines.Text(), "ready ") {
-			for _, word := range strings.Fields(lines.Text()) {
+			for word := range strings.FieldsSeq(lines.Text()) {
 				if url, ok := strings.CutPrefix(word, "http="); ok {
 					h.url = url
 				}

@@ -91,7 +91,9 @@ func TestKillAtEveryPoint(t *testing.T) {
 		"a call that was complete in the stream is issued": {
 			"rules: [{default: true, passes: [[{tool: {name: bash, input: {command: echo ran}}}, {delay: 1h}], [{text: 'it said ${tool1}'}]]}]",
 			func(h *home, c *pi.Client, id string) {
-				h.until(c, id, "the call", func(v *pi.View) bool { return strings.Contains(tell(v), "call bash") && strings.Contains(fmt.Sprint(inputs(v)), "ran") })
+				h.until(c, id, "the call", func(v *pi.View) bool {
+					return strings.Contains(tell(v), "call bash") && strings.Contains(fmt.Sprint(inputs(v)), "ran")
+				})
 			},
 			"user: go\nassistant complete: call bash\nbash complete: ran\nassistant complete: it said ran\n",
 		},

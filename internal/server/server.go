@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,7 +75,7 @@ func Open(ctx context.Context, opt Options) (*Server, error) {
 func (s *Server) open(ctx context.Context) error {
 	cfg := s.opt.Config
 	for _, w := range cfg.Warnings {
-		s.log.Warn(w)
+		s.log.Warn("configuration", slog.String("warning", w))
 	}
 
 	// 1. Whose data this is: one process owns the directory.
@@ -152,8 +153,8 @@ func (s *Server) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, closeGrace)
 	defer cancel()
 	var errs []error
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		errs = append(errs, s.closers[i](ctx))
+	for _, v := range slices.Backward(s.closers) {
+		errs = append(errs, v(ctx))
 	}
 	s.closers = nil
 	return errors.Join(errs...)

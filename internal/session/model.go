@@ -1,5 +1,7 @@
 package session
 
+import "slices"
+
 // ModelRef names a model: the provider's name in the configuration and the model's id there.
 type ModelRef struct {
 	Provider string
@@ -31,12 +33,7 @@ var ThinkingLevels = []Thinking{ThinkingOff, ThinkingMinimal, ThinkingLow, Think
 
 // Valid reports whether t is one of the levels.
 func (t Thinking) Valid() bool {
-	for _, l := range ThinkingLevels {
-		if l == t {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(ThinkingLevels, t)
 }
 
 // Usage counts the tokens of one pass, and what they cost. Input excludes what was read

@@ -1,6 +1,9 @@
 package session
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // State is what the events of a session add up to. It belongs to one goroutine; others get
 // a [State.Clone]. Fields are for reading: only Apply changes them.
@@ -127,12 +130,12 @@ func (s *State) Tool(call CallID) *Tool {
 // be folded further by one.
 func (s *State) Clone() *State {
 	c := *s
-	c.Settled = s.Settled[:len(s.Settled):len(s.Settled)]
+	c.Settled = slices.Clip(s.Settled)
 	c.Queue = append([]*User(nil), s.Queue...)
 	if s.Run != nil {
 		r := *s.Run
 		r.texts, r.outputs = nil, nil
-		r.Calls = r.Calls[:len(r.Calls):len(r.Calls)]
+		r.Calls = slices.Clip(r.Calls)
 		if r.Live != nil {
 			live := *r.Live
 			live.Blocks = append([]Block(nil), live.Blocks...)
@@ -159,8 +162,8 @@ func (s *State) FindPrompt(id string) *User {
 			return u
 		}
 	}
-	for i := len(s.Settled) - 1; i >= 0; i-- {
-		if u, ok := s.Settled[i].(*User); ok && u.Prompt == id {
+	for _, v := range slices.Backward(s.Settled) {
+		if u, ok := v.(*User); ok && u.Prompt == id {
 			return u
 		}
 	}

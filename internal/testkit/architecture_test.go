@@ -37,6 +37,7 @@ var allowed = []struct {
 	{"internal/pi", []string{"internal/session", "internal/live", "internal/catalog", "internal/piwire", "internal/piview"}, "a front end"},
 	{"internal/controlview", []string{"internal/session", "internal/catalog", "proto/roost/..."}, "a pure projection"},
 	{"internal/control", []string{"internal/session", "internal/live", "internal/catalog", "internal/controlview", "proto/roost/..."}, "a front end"},
+	{"internal/control/controltest", []string{"internal/...", "proto/..."}, "tests only"},
 	{"client", []string{"proto/roost/..."}, "knows the API only"},
 	{"client/pi", []string{"internal/piwire"}, "knows the protocol only"},
 	{"internal/cli", []string{"client", "proto/roost/...", "internal/piwire", "internal/config"}, "a client of the API"},

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/roost-dev/roost/internal/tool"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/internal/tool"
 )
 
 func TestHeadStopsAtEitherLimit(t *testing.T) {

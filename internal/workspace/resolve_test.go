@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/internal/workspace"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/internal/workspace"
 )
 
 // tree makes a working directory beside a folder with a secret, and returns both.

@@ -62,7 +62,10 @@ func listOrder(t *testing.T, log eventlog.Log) {
 		t.Fatal(err)
 	}
 	same(t, "order after a deletion", order(), "bade")
-	for range log.List(t.Context()) {
+	for _, err := range log.List(t.Context()) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 }

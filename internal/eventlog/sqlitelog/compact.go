@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/roost-dev/roost/internal/eventlog"
 	"github.com/roost-dev/roost/internal/session"
@@ -137,7 +138,7 @@ func join(c chunk, chunks []chunk) []chunk {
 		return append([]chunk{c}, chunks...)
 	}
 	c.items += chunks[0].items
-	c.data = append(c.data[:len(c.data):len(c.data)], chunks[0].data...)
+	c.data = append(slices.Clip(c.data), chunks[0].data...)
 	return append([]chunk{c}, chunks[1:]...)
 }
 

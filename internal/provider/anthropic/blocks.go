@@ -3,6 +3,7 @@ package anthropic
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/internal/provider"
@@ -62,8 +63,8 @@ func (bs *blocks) open(index int, kind provider.PartKind) *open {
 // at returns the open block with an index. One that never began is begun when the delta's
 // type says what it is, since some servers leave the start out.
 func (bs *blocks) at(index int, deltaType string) *open {
-	for i := len(bs.list) - 1; i >= 0; i-- {
-		if o := bs.list[i]; o.index == index && !o.done {
+	for _, v := range slices.Backward(bs.list) {
+		if o := v; o.index == index && !o.done {
 			return o
 		}
 	}

@@ -100,8 +100,10 @@ func TestKey(t *testing.T) {
 		got = r
 		return nil, errors.New("offline")
 	})
-	m := anthropic.New(anthropic.Options{Name: "acme", BaseURL: "http://acme", Headers: map[string]string{"X-Title": "t"}, HTTP: &http.Client{Transport: transport},
-		Key: func(context.Context) (string, error) { return "sk-key", nil }})
+	m := anthropic.New(anthropic.Options{
+		Name: "acme", BaseURL: "http://acme", Headers: map[string]string{"X-Title": "t"}, HTTP: &http.Client{Transport: transport},
+		Key: func(context.Context) (string, error) { return "sk-key", nil },
+	})
 	req := &provider.Request{Items: []session.Item{&session.User{Blocks: []session.Block{session.Text{Text: "q"}}}}}
 	for _, err := range m.Stream(t.Context(), req) {
 		if err == nil || err.Error() != "acme: offline" {

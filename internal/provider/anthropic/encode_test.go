@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,8 +73,11 @@ func TestMessages(t *testing.T) {
 		{"another model's thinking stays", []session.Item{user(text("q")), other}, `{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":[{"type":"text","text":"a"}]}`},
 		{"cut thinking stays", []session.Item{user(text("q")), says(session.Reasoning{Text: "hm"}, text("a"), thought)}, `{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":[{"type":"text","text":"a"}]}`},
 		{"only thinking", []session.Item{user(text("q")), says(thought), user(text("r"))}, `{"role":"user","content":[{"type":"text","text":"q"},{"type":"text","text":"r"}]}`},
-		{"results first, then the steer", []session.Item{user(text("q")), says(called("c1", ""), called("c2", `{"a":"<"}`)), user(text("steer")), failed, result("c2", "", pic)},
-			`{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"bash","input":{}},{"type":"tool_use","id":"c2","name":"bash","input":{"a":"<"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"no"}],"is_error":true},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"UE5H"}}]},{"type":"text","text":"steer"}]}`},
+		{
+			"results first, then the steer",
+			[]session.Item{user(text("q")), says(called("c1", ""), called("c2", `{"a":"<"}`)), user(text("steer")), failed, result("c2", "", pic)},
+			`{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"bash","input":{}},{"type":"tool_use","id":"c2","name":"bash","input":{"a":"<"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"no"}],"is_error":true},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"UE5H"}}]},{"type":"text","text":"steer"}]}`,
+		},
 		{"malformed input, empty result", []session.Item{user(text("q")), says(called("c1", `{"x`)), result("c1", "")}, `{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"bash","input":{"malformed_input":"{\"x"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"(no output)"}]}]}`},
 		{"a history that begins with the model", []session.Item{says(text("a")), user(text("q"))}, `{"role":"user","content":[{"type":"text","text":"(The beginning of the conversation is not shown.)"}]},{"role":"assistant","content":[{"type":"text","text":"a"}]},{"role":"user","content":[{"type":"text","text":"q"}]}`},
 		{"a cut answer and its rest", []session.Item{user(text("q")), says(text("a")), says(text("b"))}, `{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`},
@@ -194,7 +198,7 @@ func TestPrefix(t *testing.T) {
 			}
 			before = now
 			a := says(session.Reasoning{Text: "hm", Signature: "S"}, text("a"))
-			items = append(items[:len(items):len(items)], a)
+			items = append(slices.Clip(items), a)
 			for n := range rapid.IntRange(0, 3).Draw(rt, "calls") {
 				id := fmt.Sprintf("call%d-%d", pass, n)
 				a.Blocks = append(a.Blocks, called(id, rapid.SampledFrom([]string{"", "{}", `{"x`}).Draw(rt, "input")))

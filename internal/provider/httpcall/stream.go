@@ -113,7 +113,7 @@ type answer struct {
 // run yields the parts of a stream. It returns nil after Finish, errLeft, or what broke.
 func (a *answer) run(body io.Reader) error {
 	var parts []provider.Part
-	broken := error(io.ErrUnexpectedEOF)
+	broken := io.ErrUnexpectedEOF
 	for e, err := range sse.Events(body) {
 		if err != nil {
 			broken = err

@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/internal/provider"
@@ -54,9 +55,9 @@ func (cs *calls) delta(d callDelta, parts []provider.Part) []provider.Part {
 
 // find returns the call that a piece belongs to, a new one if need be, and its key.
 func (cs *calls) find(d callDelta) (*call, int) {
-	for key := len(cs.list) - 1; key >= 0; key-- {
-		if cs.list[key].has(d, key == len(cs.list)-1) {
-			return cs.list[key], key
+	for key, v := range slices.Backward(cs.list) {
+		if v.has(d, key == len(cs.list)-1) {
+			return v, key
 		}
 	}
 	if len(cs.list) == maxCalls {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,8 +71,11 @@ func TestMessages(t *testing.T) {
 		{"image", []session.Item{user(text("q"), pic, session.Image{})}, `{"role":"user","content":[{"type":"text","text":"q"},{"type":"image_url","image_url":{"url":"data:image/png;base64,UE5H"}},{"type":"text","text":"[an image that is no longer available]"}]}`},
 		{"call", []session.Item{says(text("a"), called("c1", `{"x": 1}`)), result("c1", "")}, `{"role":"assistant","content":"a","tool_calls":[{"id":"c1","type":"function","function":{"name":"bash","arguments":"{\"x\": 1}"}}]},{"role":"tool","content":"(no output)","tool_call_id":"c1"}`},
 		{"malformed call without a result", []session.Item{says(called("c1", `{"x`))}, `{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"bash","arguments":"{\"malformed_input\":\"{\\\"x\"}"}}]},{"role":"tool","content":"This call was interrupted and has no result. Whether it had any effect is unknown.","tool_call_id":"c1"}`},
-		{"images of results come after all results", []session.Item{says(called("c1", ""), called("c2", "")), result("c1", "1", pic), result("c2", "2"), user(text("q"))},
-			`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"bash","arguments":"{}"}},{"id":"c2","type":"function","function":{"name":"bash","arguments":"{}"}}]},{"role":"tool","content":"1","tool_call_id":"c1"},{"role":"tool","content":"2","tool_call_id":"c2"},{"role":"user","content":[{"type":"text","text":"Images from the result of bash (c1):"},{"type":"image_url","image_url":{"url":"data:image/png;base64,UE5H"}}]},{"role":"user","content":"q"}`},
+		{
+			"images of results come after all results",
+			[]session.Item{says(called("c1", ""), called("c2", "")), result("c1", "1", pic), result("c2", "2"), user(text("q"))},
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"bash","arguments":"{}"}},{"id":"c2","type":"function","function":{"name":"bash","arguments":"{}"}}]},{"role":"tool","content":"1","tool_call_id":"c1"},{"role":"tool","content":"2","tool_call_id":"c2"},{"role":"user","content":[{"type":"text","text":"Images from the result of bash (c1):"},{"type":"image_url","image_url":{"url":"data:image/png;base64,UE5H"}}]},{"role":"user","content":"q"}`,
+		},
 		{"reasoning goes back as it came", []session.Item{user(text("q")), says(r(viaContent, "hm"), text("a"))}, `{"role":"user","content":"q"},{"role":"assistant","content":"a","reasoning_content":"hm"}`},
 		{"in the other field", []session.Item{says(r(viaReasoning, "hm"), text("a"))}, `{"role":"assistant","content":"a","reasoning":"hm"}`},
 		{"as details", []session.Item{says(r(`[{"x":1}]`, "hm"), r(`[{"y":2}]`, ""), text("a"))}, `{"role":"assistant","content":"a","reasoning_details":[{"x":1},{"y":2}]}`},
@@ -165,7 +169,7 @@ func TestPrefix(t *testing.T) {
 			}
 			before = now
 			a := says(session.Reasoning{Text: "hm", Signature: viaContent}, text("a"))
-			items = append(items[:len(items):len(items)], a)
+			items = append(slices.Clip(items), a)
 			for n := range rapid.IntRange(0, 3).Draw(rt, "calls") {
 				id := fmt.Sprintf("call%d-%d", pass, n)
 				a.Blocks = append(a.Blocks, called(id, rapid.SampledFrom([]string{"", "{}", `{"x`}).Draw(rt, "input")))

@@ -5,6 +5,7 @@ import (
 	_ "embed" // the demo script
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 
@@ -128,8 +129,8 @@ func partial(req *provider.Request) string {
 		return ""
 	}
 	seen := ""
-	for i := len(req.Items) - 1; i >= 0; i-- {
-		a, ok := req.Items[i].(*session.Assistant)
+	for i, v := range slices.Backward(req.Items) {
+		a, ok := v.(*session.Assistant)
 		if !ok || a.Status == session.Complete && i < len(req.Items)-1 {
 			break
 		}

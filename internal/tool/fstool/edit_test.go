@@ -11,8 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/roost-dev/roost/internal/tool"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/internal/tool"
 )
 
 func one(old, text string) []in { return []in{{"oldText": old, "newText": text}} }

@@ -8,8 +8,9 @@ import (
 	"image/jpeg"
 	"image/png"
 
-	"github.com/roost-dev/roost/internal/tool"
 	"golang.org/x/image/draw"
+
+	"github.com/roost-dev/roost/internal/tool"
 )
 
 // fit returns the picture within the limits: its own bytes when they are, else a copy. The

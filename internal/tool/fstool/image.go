@@ -12,9 +12,10 @@ import (
 	"io"
 	"os"
 
-	"github.com/roost-dev/roost/internal/tool"
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/webp"
+
+	"github.com/roost-dev/roost/internal/tool"
 )
 
 const (

@@ -13,8 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/internal/tool"
 	"golang.org/x/image/bmp"
+
+	"github.com/roost-dev/roost/internal/tool"
 )
 
 func noise(w, h int) *image.RGBA {

@@ -56,7 +56,7 @@ func looseView(text string) *view {
 
 // looseStep returns the length of the first element of text and its loose form.
 func looseStep(text string) (n int, form string) {
-	if n := blanks(text); n > 0 {
+	if n = blanks(text); n > 0 {
 		rest := text[n:]
 		if rest == "" || rest[0] == '\n' || strings.HasPrefix(rest, "\r\n") {
 			return n, ""

@@ -54,7 +54,7 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 		{`{"path":"a","limit":1e300}`, `/limit: maximum`},
 		{`{"path":"a","limit":1e999}`, `JSON object`},
 		{`{"path":"a","edits":[{}]}`, `"new"`},
-		{`{"path":"a","nmae":1}`, `nmae`},
+		{`{"path":"a","name":1}`, `name`},
 		{`{"Path":"a"}`, `path`},
 		{`[1]`, `JSON object`},
 		{`"path"`, `JSON object`},

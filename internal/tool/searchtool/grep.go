@@ -75,9 +75,9 @@ func grep(ctx context.Context, root *workspace.Root, in grepParams) (string, err
 	if err := f.Close(); err != nil {
 		return "", err
 	}
-	report := report{limit: s.limit}
-	report.add(s.file(ctx, newScanner(re), start))
-	return report.text(""), nil
+	found := report{limit: s.limit}
+	found.add(s.file(ctx, newScanner(re), start))
+	return found.text(""), nil
 }
 
 // tree searches everything below a directory. Files are searched at the same time, but the
@@ -104,20 +104,20 @@ func (s *search) tree(ctx context.Context, start workspace.Name) (string, error)
 			ended <- struct{}{}
 		}()
 	}
-	report := report{limit: s.limit}
+	found := report{limit: s.limit}
 	for j := range order {
 		<-j.done
-		if !report.full && !report.add(j.hits) {
+		if !found.full && !found.add(j.hits) {
 			stop() // the walk and the workers end; what they have begun is passed over
 		}
 	}
 	for range workers {
 		<-ended
 	}
-	if err := <-walked; err != nil && !report.full {
+	if err := <-walked; err != nil && !found.full {
 		return "", err
 	}
-	return report.text(s.walk.missed()), nil
+	return found.text(s.walk.missed()), nil
 }
 
 // offer hands a file to the workers.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 )
 
 const (
@@ -37,12 +38,7 @@ func seesText(expr string) bool {
 		if re.Op == syntax.OpBeginText || re.Op == syntax.OpEndText {
 			return true
 		}
-		for _, sub := range re.Sub {
-			if sees(sub) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(re.Sub, sees)
 	}
 	return sees(parsed)
 }

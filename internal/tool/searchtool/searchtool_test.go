@@ -11,9 +11,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"go.uber.org/goleak"
+
 	"github.com/roost-dev/roost/internal/tool"
 	"github.com/roost-dev/roost/internal/tool/searchtool"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -12,9 +12,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"go.uber.org/goleak"
+
 	"github.com/roost-dev/roost/internal/tool"
 	"github.com/roost-dev/roost/internal/tool/shelltool"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -220,7 +221,8 @@ func TestProgress(t *testing.T) {
 	if limit := int(time.Since(start)/(100*time.Millisecond)) + 1; len(s.progress) > limit {
 		t.Errorf("%d progress in %v", len(s.progress), time.Since(start))
 	}
-	if text, _ := s.shown(); !strings.HasPrefix("é1€\né2€\né3€\né4€\n", text) || !strings.HasPrefix(text, "é1€\né2€\né3€\n") {
+	const all = "é1€\né2€\né3€\né4€\n"
+	if text, _ := s.shown(); !strings.HasPrefix(all, text) || !strings.HasPrefix(text, "é1€\né2€\né3€\n") {
 		t.Errorf("shown: %q", text)
 	}
 }

@@ -34,7 +34,7 @@ func (s *shell) pids(t *testing.T) []int {
 		t.Fatal(err)
 	}
 	var pids []int
-	for _, f := range strings.Fields(string(data)) {
+	for f := range strings.FieldsSeq(string(data)) {
 		pid, err := strconv.Atoi(f)
 		if err != nil {
 			t.Fatal(err)

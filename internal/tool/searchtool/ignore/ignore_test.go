@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roost-dev/roost/internal/tool/searchtool/ignore"
 	"pgregory.net/rapid"
+
+	"github.com/roost-dev/roost/internal/tool/searchtool/ignore"
 )
 
 func TestOrderOfFiles(t *testing.T) {
