@@ -46,24 +46,6 @@ type Model struct {
 // Images reports whether the model takes images.
 func (m Model) Images() bool { return slices.Contains(m.Input, InputImage) }
 
-// Thinking returns level when the model has it, and otherwise the nearest lower one, or
-// the lowest of all.
-func (m Model) Thinking(level session.Thinking) session.Thinking {
-	best := session.ThinkingOff
-	if len(m.ThinkingLevels) > 0 {
-		best = m.ThinkingLevels[0]
-	}
-	for _, l := range m.ThinkingLevels {
-		if rank(l) <= rank(level) {
-			best = l
-		}
-	}
-	return best
-}
-
-// rank orders the levels; an unknown one is below all.
-func rank(level session.Thinking) int { return slices.Index(session.ThinkingLevels, level) }
-
 // Override is what the user says about a model. Zero and nil leave a field as it is.
 type Override struct {
 	Name           string

@@ -122,18 +122,6 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-func TestThinking(t *testing.T) {
-	m := catalog.Model{ThinkingLevels: []session.Thinking{"low", "high"}}
-	for level, want := range map[session.Thinking]session.Thinking{"off": "low", "low": "low", "medium": "low", "high": "high", "max": "high", "nonsense": "low"} {
-		if got := m.Thinking(level); got != want {
-			t.Errorf("%s: %s, want %s", level, got, want)
-		}
-	}
-	if got := (catalog.Model{}).Thinking("high"); got != session.ThinkingOff {
-		t.Errorf("without levels: %s", got)
-	}
-}
-
 func TestPrice(t *testing.T) {
 	got := catalog.Price(session.Cost{Input: 1, Output: 2, CacheRead: 4, CacheWrite: 8},
 		session.Usage{Input: 1e6, Output: 5e5, CacheRead: 250000, CacheWrite: 125000, Reasoning: 5e5})
