@@ -12,14 +12,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // MaxSize is the largest blob in bytes.
 const MaxSize = 32 << 20
 
 var (
-	// ErrNotFound says that there is no such blob.
-	ErrNotFound = errors.New("no such blob")
+	// ErrNotFound says that there is no such blob. It is an fs.ErrNotExist.
+	ErrNotFound = fmt.Errorf("no such blob: %w", fs.ErrNotExist)
 	// ErrInvalidHash says that a name is not 64 lower-case hexadecimal digits.
 	ErrInvalidHash = errors.New("not the hash of a blob")
 	// ErrTooLarge says that the bytes are more than MaxSize.

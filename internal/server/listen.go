@@ -10,8 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/roost-dev/roost/internal/actor"
-	"github.com/roost-dev/roost/internal/blob"
+	"github.com/roost-dev/roost/internal/control"
 	"github.com/roost-dev/roost/internal/datadir"
 	"github.com/roost-dev/roost/internal/guard"
 	"github.com/roost-dev/roost/internal/pi"
@@ -21,8 +20,9 @@ import (
 const shutdownGrace = 2 * time.Second
 
 // routes is everything that is reachable over HTTP.
-func (s *Server) routes(_ *actor.Engine, _ *models, _ blob.Store, front *pi.Server, _ string) http.Handler {
+func (s *Server) routes(api *control.Server, front *pi.Server) http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle(control.Pattern, api.Handler())
 	mux.Handle("/pi/v1", front.WebSocket())
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -19,6 +19,7 @@ import (
 	"github.com/roost-dev/roost/internal/actor"
 	"github.com/roost-dev/roost/internal/blob"
 	"github.com/roost-dev/roost/internal/config"
+	"github.com/roost-dev/roost/internal/control"
 	"github.com/roost-dev/roost/internal/datadir"
 	"github.com/roost-dev/roost/internal/eventlog/sqlitelog"
 	"github.com/roost-dev/roost/internal/pi"
@@ -136,13 +137,19 @@ func (s *Server) open(ctx context.Context) error {
 	})
 	s.onClose(func(context.Context) error { stop(); return nil })
 
-	// 6. What was going on goes on.
+	// 6. Who speaks roost's own.
+	api := control.New(control.Options{
+		Engine: engine, Models: models.describe, Blobs: blobs, Version: s.opt.Version, ServerID: id,
+		DefaultModel: models.first, Logger: s.log,
+	})
+
+	// 7. What was going on goes on.
 	if err := engine.Start(ctx); err != nil {
 		return err
 	}
 
-	// 7. Doors open.
-	return s.listen(front, s.routes(engine, models, blobs, front, id), dir)
+	// 8. Doors open.
+	return s.listen(front, s.routes(api, front), dir)
 }
 
 func (s *Server) onClose(f func(context.Context) error) { s.closers = append(s.closers, f) }
