@@ -46,7 +46,7 @@ func serveChild(dir string) error {
 	}
 	return Run(ctx, Options{
 		Config: cfg, DataDir: filepath.Join(dir, "data"), Socket: filepath.Join(dir, "s"), Listen: "127.0.0.1:0", Dir: dir,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}, os.Stdout)
 }
 
