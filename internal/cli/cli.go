@@ -1,0 +1,162 @@
+// Package cli is the command line: a client of roost's own API, and the way to start the
+// server. It turns arguments into calls, frames into text or JSON lines, and errors into exit
+// codes:
+//
+//	arguments ─▶ command ─▶ client.Client ─▶ frames ─▶ View ─▶ printer ─▶ terminal
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roost-dev/roost/client"
+	"github.com/roost-dev/roost/internal/config"
+)
+
+// The exit codes.
+const (
+	ExitOK          = 0   // what was asked is done
+	ExitFailed      = 1   // the run failed, or anything else did
+	ExitUsage       = 2   // the arguments make no sense
+	ExitUnreachable = 3   // no server can be reached
+	ExitInterrupted = 130 // the run was aborted, or the command interrupted
+)
+
+// Server is what the command line does not do itself. The composition root gives it; every
+// field is required.
+type Server struct {
+	// Version of this program.
+	Version string
+	// Serve runs a server until ctx ends, and returns nil then.
+	Serve func(ctx context.Context, opt ServeOptions) error
+	// Embedded starts a server in this process, for one command. It returns an address as
+	// client.Options has it, and a function that stops the server and waits for that.
+	Embedded func(ctx context.Context, opt ServeOptions) (address string, stop func(), err error)
+}
+
+// ServeOptions are the choices that the command line can make for a server. Empty ones are
+// left to the configuration and its defaults.
+type ServeOptions struct {
+	Config string // path of the configuration file
+	Data   string // data directory
+	Socket string // path of the Unix socket
+	Listen string // address of the HTTP listener, "host:port"
+}
+
+// Run obeys args, without the program's name, and returns the exit code. When ctx ends, a run
+// in progress is aborted first.
+func Run(ctx context.Context, server Server, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{server: server, stdin: stdin, out: newTerminal(stdout), err: newTerminal(stderr)}
+	return a.run(ctx, args)
+}
+
+// app is one use of the command line.
+type app struct {
+	server   Server
+	stdin    io.Reader
+	out, err *terminal
+	serve    ServeOptions
+	address  string // of the server, when the user names one
+	began    bool   // the arguments made sense
+}
+
+var (
+	// errInterrupted ends a command that was interrupted, or whose run was aborted.
+	errInterrupted = errors.New("interrupted")
+	// errRunFailed ends a command whose run failed, which it has shown.
+	errRunFailed = errors.New("the run failed")
+)
+
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.out.w)
+	root.SetErr(a.err.w)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return ExitOK
+	case !a.began:
+		a.err.printf("roost: %v\nRun 'roost --help' for usage.\n", err)
+		return ExitUsage
+	case errors.Is(err, errInterrupted), ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return ExitInterrupted
+	case errors.Is(err, errRunFailed):
+		return ExitFailed
+	}
+	a.err.printf("%s\n", a.err.style(red, "roost: "+a.err.clean(err.Error())))
+	if client.KindOf(err) == client.Unreachable {
+		return ExitUnreachable
+	}
+	return ExitFailed
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "roost",
+		Short: "Holds AI coding-agent sessions that outlive their clients",
+		Long: `roost holds AI coding-agent sessions. Commands talk to the server that runs on the data
+directory, or start one for as long as they take.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no server can be reached, 130 aborted.
+Environment: ROOST_SERVER and ROOST_TOKEN name a server elsewhere; NO_COLOR turns colours off.`,
+		SilenceUsage: true, SilenceErrors: true,
+		RunE: help, Args: cobra.NoArgs,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.serve.Config, "config", "", "configuration file (default "+config.DefaultPath()+")")
+	flags.StringVar(&a.serve.Data, "data", "", "data directory (default "+config.DefaultDataDir()+")")
+	flags.StringVar(&a.address, "server", "", "server address: http://HOST:PORT, https://HOST:PORT or unix:PATH")
+	root.AddCommand(a.runCommand(), a.sessionsCommand(), a.modelsCommand(), a.schemaCommand(), a.serveCommand(), a.versionCommand())
+	a.note(root)
+	return root
+}
+
+// note makes every command note that it began, which cobra lets it do only when its arguments
+// and flags are right.
+func (a *app) note(cmd *cobra.Command) {
+	if f := cmd.RunE; f != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			a.began = true
+			return f(cmd, args)
+		}
+	}
+	for _, c := range cmd.Commands() {
+		a.note(c)
+	}
+}
+
+func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Run: func(*cobra.Command, []string) { a.out.printf("roost %s\n", a.server.Version) },
+	}
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Run the server until it is interrupted", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.server.Serve(cmd.Context(), a.serve) },
+	}
+	cmd.Flags().StringVar(&a.serve.Socket, "socket", "", "Unix socket; HTTP is spoken on the same path with .http added")
+	cmd.Flags().StringVar(&a.serve.Listen, "listen", "", "also listen for HTTP on HOST:PORT")
+	return cmd
+}
+
+// exactly is cobra.ExactArgs with names for what is missing.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != len(names) {
+			return fmt.Errorf("%s needs %d argument(s) %v, not %d", cmd.CommandPath(), len(names), names, len(args))
+		}
+		return nil
+	}
+}
