@@ -149,7 +149,10 @@ func (s *Server) open(ctx context.Context) error {
 	}
 
 	// 8. Doors open.
-	return s.listen(front, s.routes(api, front), dir)
+	if err := s.listen(front, s.routes(api, front), dir); err != nil {
+		return err
+	}
+	return s.announce(dir.Path())
 }
 
 func (s *Server) onClose(f func(context.Context) error) { s.closers = append(s.closers, f) }

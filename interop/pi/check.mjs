@@ -99,9 +99,10 @@ test('a turn with a tool, seen by two connections', async () => {
   assert.ok(!statuses(mine.state).some((s) => /streaming|running/.test(s)));
   await until(theirs, 'equal views', (state) => JSON.stringify(state.transcript) === JSON.stringify(mine.state.transcript));
 
+  const { id } = mine;
   await theirs.dispose();
   await mine.dispose();
-  assert.ok((await a.client.listSessions()).some((s) => s.id === mine.id && s.cwd === home));
+  assert.ok((await a.client.listSessions()).some((s) => s.id === id && s.cwd === home));
   assert.deepEqual([...a.faults, ...b.faults], []);
   a.client.disconnect();
   b.client.disconnect();
