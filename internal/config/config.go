@@ -43,8 +43,17 @@ type Config struct {
 	HTTP      HTTP
 	Log       Log
 
-	// KeyEnv names the environment variables that hold providers' keys: those expanded in
-	// api_key and headers. Programs that sessions run must not see them. Sorted, unique.
+	MCPServers  []MCPServer // in the order of the file, names unique
+	Permissions Permissions
+	Hooks       Hooks
+	Compaction  Compaction
+	Subagents   Subagents
+	Web         Web
+	Prompt      Prompt
+
+	// KeyEnv names the environment variables that hold keys: those expanded in api_key,
+	// headers and the env of MCP servers. Programs that sessions run must not see them.
+	// Sorted, unique.
 	KeyEnv []string
 
 	// Warnings are for the person who starts the server. They hold no secrets.
@@ -108,6 +117,30 @@ const (
 	LogJSON LogFormat = "json"
 )
 
+// Compaction says when and how a long conversation is shortened.
+type Compaction struct {
+	Auto    bool // without being asked, when the context is nearly full
+	Reserve int  // tokens of the context kept free for the answer, 1,000 to 1,000,000
+	Keep    int  // tokens of the newest messages that stay as they are, 0 to 1,000,000
+}
+
+// Subagents bounds the sessions that sessions start.
+type Subagents struct {
+	Depth    int // levels below a client's session, 0 (none) to 8
+	Parallel int // at once below one session, 1 to 64
+}
+
+// Web holds the settings of the tool that reads web pages.
+type Web struct {
+	Fetch        bool // the tool is offered
+	AllowPrivate bool // it may reach private and loopback addresses
+}
+
+// Prompt says what the model is told beyond roost's own instructions.
+type Prompt struct {
+	UserRules string // absolute path of a Markdown file; empty for none
+}
+
 // defaults returns the configuration that an empty file describes, without providers.
 func defaults() *Config {
 	return &Config{
@@ -120,7 +153,11 @@ func defaults() *Config {
 			BodyBytes:   16 << 20,
 			IdleUnload:  time.Minute,
 		},
-		Log: Log{Level: slog.LevelInfo, Format: LogText},
+		Log:         Log{Level: slog.LevelInfo, Format: LogText},
+		Permissions: Permissions{Default: ActionAllow, WithoutClient: ActionDeny, Sandbox: SandboxOff},
+		Compaction:  Compaction{Auto: true, Reserve: 16_384, Keep: 20_000},
+		Subagents:   Subagents{Depth: 2, Parallel: 4},
+		Web:         Web{Fetch: true},
 	}
 }
 

@@ -35,7 +35,8 @@ func TestManualExampleIsValid(t *testing.T) {
 		t.Errorf("providers %d, tokens %d", len(c.Providers), len(c.HTTP.Tokens))
 	}
 	want := defaults()
-	if c.Limits != want.Limits || c.Log != want.Log || c.Pi != want.Pi {
+	if c.Limits != want.Limits || c.Log != want.Log || c.Pi != want.Pi ||
+		c.Compaction != want.Compaction || c.Subagents != want.Subagents || c.Web != want.Web {
 		t.Error("the example should show the defaults")
 	}
 }
@@ -55,6 +56,15 @@ func knownKeys(t *testing.T) map[string][]string {
 		"http":                  "http: {%s}",
 		"tokens":                "http: {tokens: [{%s}]}",
 		"log":                   "log: {%s}",
+		"mcp_servers.NAME":      "mcp_servers: {n: {%s}}",
+		"permissions":           "permissions: {%s}",
+		"permissions.rules":     "permissions: {rules: [{%s}]}",
+		"hooks":                 "hooks: {%s}",
+		"hooks.before_tool":     "hooks: {before_tool: [{%s}]}",
+		"compaction":            "compaction: {%s}",
+		"subagents":             "subagents: {%s}",
+		"web":                   "web: {%s}",
+		"prompt":                "prompt: {%s}",
 	}
 	known := regexp.MustCompile(`unknown key "qqqqqqqqqqqqqqqqqq"; known: (.*)`)
 	keys := map[string][]string{}
@@ -83,7 +93,7 @@ func TestManualNamesEveryKey(t *testing.T) {
 			}
 		}
 	}
-	if count < 40 {
+	if count < 75 {
 		t.Errorf("only %d keys were found", count)
 	}
 }
@@ -99,6 +109,30 @@ func TestManualNamesNoOtherKey(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\|").FindAllStringSubmatch(tables, -1) {
 		if !slices.Contains(all, row[1]) {
 			t.Errorf("the manual explains %s, which does not exist", row[1])
+		}
+	}
+}
+
+func TestManualRangesOfNumbers(t *testing.T) {
+	doc, _ := manual(t)
+	d := defaults()
+	for key, value := range map[string]int{
+		"compaction.reserve": d.Compaction.Reserve, "compaction.keep": d.Compaction.Keep,
+		"subagents.depth": d.Subagents.Depth, "subagents.parallel": d.Subagents.Parallel,
+	} {
+		section, name, _ := strings.Cut(key, ".")
+		row := regexp.MustCompile(fmt.Sprintf("\\| `%s` \\| `%d` \\| (\\d+) to (\\d+) \\|", name, value)).FindStringSubmatch(doc)
+		if row == nil {
+			t.Errorf("the manual's default of %s is not %d", key, value)
+			continue
+		}
+		for _, edge := range row[1:] {
+			mustParse(t, fmt.Sprintf("%s: {%s: %s}", section, name, edge))
+		}
+		for _, outside := range []string{"-1", "1000001"} {
+			if _, err := Parse("c.yaml", fmt.Appendf(nil, "%s: {%s: %s}", section, name, outside), noEnv); err == nil {
+				t.Errorf("%s: %s was accepted", key, outside)
+			}
 		}
 	}
 }

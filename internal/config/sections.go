@@ -22,6 +22,13 @@ func (d *decoder) config(c *Config, v value) {
 		"limits":           func(v value) { d.limits(&c.Limits, v) },
 		"http":             func(v value) { d.http(&c.HTTP, v) },
 		"log":              func(v value) { d.log(&c.Log, v) },
+		"mcp_servers":      func(v value) { d.mcpServers(&c.MCPServers, v) },
+		"permissions":      func(v value) { d.permissions(&c.Permissions, v) },
+		"hooks":            func(v value) { d.hooks(&c.Hooks, v) },
+		"compaction":       func(v value) { d.compaction(&c.Compaction, v) },
+		"subagents":        func(v value) { d.subagents(&c.Subagents, v) },
+		"web":              func(v value) { d.web(&c.Web, v) },
+		"prompt":           func(v value) { d.prompt(&c.Prompt, v) },
 	})
 	if len(d.problems) > 0 && len(c.Providers) == 0 {
 		return // the environment would be blamed for the file's mistakes
@@ -84,6 +91,32 @@ func (d *decoder) pi(p *Pi, v value) {
 	d.mapping(v, fields{
 		"prompt_response": enum(d, &p.PromptResponse, PromptSettled, PromptAccepted),
 	})
+}
+
+func (d *decoder) compaction(c *Compaction, v value) {
+	d.mapping(v, fields{
+		"auto":    d.boolean(&c.Auto),
+		"reserve": d.integer(&c.Reserve, 1000, 1_000_000),
+		"keep":    d.integer(&c.Keep, 0, 1_000_000),
+	})
+}
+
+func (d *decoder) subagents(s *Subagents, v value) {
+	d.mapping(v, fields{
+		"depth":    d.integer(&s.Depth, 0, 8),
+		"parallel": d.integer(&s.Parallel, 1, 64),
+	})
+}
+
+func (d *decoder) web(w *Web, v value) {
+	d.mapping(v, fields{
+		"fetch":         d.boolean(&w.Fetch),
+		"allow_private": d.boolean(&w.AllowPrivate),
+	})
+}
+
+func (d *decoder) prompt(p *Prompt, v value) {
+	d.mapping(v, fields{"user_rules": d.path(&p.UserRules)})
 }
 
 func (d *decoder) limits(l *Limits, v value) {
