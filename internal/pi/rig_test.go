@@ -141,6 +141,16 @@ func (echo) Run(_ context.Context, c tool.Call, progress func(tool.Progress)) to
 	return tool.Result{Text: string(c.Input)}
 }
 
+// stuck is a tool that does not end when it is told to, but at the end of the test.
+type stuck struct{ end <-chan struct{} }
+
+func (stuck) Spec() tool.Spec { return tool.Spec{Name: "stuck", Schema: []byte(`{"type":"object"}`)} }
+
+func (s stuck) Run(context.Context, tool.Call, func(tool.Progress)) tool.Result {
+	<-s.end
+	return tool.Result{}
+}
+
 type noBlobs struct{}
 
 func (noBlobs) Put(context.Context, []byte) (string, error) { return strings.Repeat("a", 64), nil }
@@ -214,7 +224,7 @@ func newRig(t testing.TB, with ...func(*pi.Options)) *rig {
 
 func (r *rig) start() {
 	engine := actor.New(actor.Config{
-		Log: r.log, Models: r.model, Blobs: noBlobs{}, Tools: []tool.Tool{echo{}}, Dir: "/", OutputDir: r.t.TempDir(),
+		Log: r.log, Models: r.model, Blobs: noBlobs{}, Tools: []tool.Tool{echo{}, stuck{end: r.t.Context().Done()}}, Dir: "/", OutputDir: r.t.TempDir(),
 		DefaultModel: func() session.ModelRef { return testModel }, NewID: r.newID,
 	})
 	r.engine = &lister{Engine: engine}
