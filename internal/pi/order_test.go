@@ -44,11 +44,15 @@ func TestOrder(t *testing.T) {
 			[]string{"session s1 idle", "answer 1 set_model s1 idle"}, []string{"session s1 idle"}, nil,
 		},
 		{
-			"set_thinking", func(_ *rig, a *peer) { a.ask("1", &piwire.SetThinking{SessionID: "s1", ThinkingLevel: piwire.ThinkingHigh}) },
+			"set_thinking", func(_ *rig, a *peer) {
+				a.ask("1", &piwire.SetThinking{SessionID: "s1", ThinkingLevel: piwire.ThinkingHigh})
+			},
 			[]string{"session s1 idle", "answer 1 set_thinking s1 idle"}, []string{"session s1 idle"}, nil,
 		},
 		{
-			"set_thinking to what it is", func(_ *rig, a *peer) { a.ask("1", &piwire.SetThinking{SessionID: "s1", ThinkingLevel: piwire.ThinkingOff}) },
+			"set_thinking to what it is", func(_ *rig, a *peer) {
+				a.ask("1", &piwire.SetThinking{SessionID: "s1", ThinkingLevel: piwire.ThinkingOff})
+			},
 			[]string{"answer 1 set_thinking s1 idle"}, nil, nil,
 		},
 		{

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -201,7 +203,15 @@ type rig struct {
 	opt    pi.Options
 	ids    int
 	idMu   sync.Mutex
+	quiet  bool // the server is not told of removed sessions
 	stop   func()
+}
+
+// settle lets simulated time go on until nothing happens by itself any more.
+func settle() {
+	synctest.Wait()
+	time.Sleep(10 * time.Minute)
+	synctest.Wait()
 }
 
 // newRig starts a server. The options may be changed by with.
@@ -233,6 +243,7 @@ func (r *rig) start() {
 	server := r.server
 	cancel := engine.Observe(func(c actor.Change) {
 		switch {
+		case c.Kind == actor.SessionRemoved && r.quiet:
 		case c.Kind == actor.SessionRemoved:
 			server.Removed(c.ID)
 		case c.Kind == actor.SessionCreated && c.Origin != pi.Origin:
