@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// open starts a provider and, in this process, a server.
-func open(b testing.TB) *home {
+// open starts a provider and, in this process, a server, on a home that prepare may fill.
+func open(b testing.TB, prepare ...func(*home) error) *home {
 	b.Helper()
 	l := &lab{dir: b.TempDir()}
 	if err := l.startProvider(b.Context()); err != nil {
@@ -35,6 +35,11 @@ func open(b testing.TB) *home {
 	h, err := l.newHome(time.Minute)
 	if err != nil {
 		b.Fatal(err)
+	}
+	for _, f := range prepare {
+		if err := f(h); err != nil {
+			b.Fatal(err)
+		}
 	}
 	cfg, err := config.Load(h.config())
 	if err != nil {
@@ -81,3 +86,13 @@ func BenchmarkBurst(b *testing.B) { benchmarkTurns(b, 50, order{tokens: 20_000})
 func BenchmarkSteady(b *testing.B) { benchmarkTurns(b, 50, order{tokens: 4000, rate: 2000}) }
 
 func BenchmarkCrowd(b *testing.B) { benchmarkTurns(b, 200, order{tokens: 500, rate: 50}) }
+
+func BenchmarkAttach(b *testing.B) {
+	h := open(b, func(h *home) error { return h.long(b.Context(), "long", 10_000) })
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := h.attach(b.Context(), "long"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
