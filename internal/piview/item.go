@@ -72,6 +72,10 @@ func assistantBlock(b session.Block) piwire.Block {
 	return &piwire.Text{} // an answer has no images
 }
 
+// maxParsed is how many bytes of arguments are shown as the value that they are. Larger ones
+// are shown as their text: as a value they could take more room on the wire than here.
+const maxParsed = 1 << 20
+
 // input is a call's arguments. While they stream in they are the JSON text so far, as a
 // string, so that a client can go on appending to it (trap 43).
 func input(text string, complete bool, levels int) piwire.Value {
@@ -80,7 +84,7 @@ func input(text string, complete bool, levels int) piwire.Value {
 		text = "{}"
 	case text == "":
 		return piwire.Null()
-	case !complete:
+	case !complete || len(text) > maxParsed:
 		return piwire.TextValue(text)
 	}
 	v, err := piwire.ValueFromJSON([]byte(text), levels)

@@ -2,6 +2,7 @@ package piview_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,14 +39,33 @@ func roundTrip(t interface{ Fatal(...any) }, m piwire.ServerMessage) piwire.Serv
 	return got
 }
 
-// show prints a transcript with everything a client can see.
+// show prints a transcript with everything a client can see. Arguments that stream in are a
+// string in a snapshot, while a client that got their deltas parses them once they are whole:
+// that difference lasts until the block ends, and is none here.
 func show(items []piwire.Item) string {
 	var b strings.Builder
 	for _, i := range items {
+		if a, ok := i.(*piwire.AssistantItem); ok && a.Status == piwire.AssistantStreaming {
+			i = parsed(a)
+		}
 		raw, err := piwire.AppendItem(nil, i)
 		fmt.Fprintf(&b, "%x %v %T\n", raw, err, i)
 	}
 	return b.String()
+}
+
+func parsed(a *piwire.AssistantItem) *piwire.AssistantItem {
+	item := *a
+	item.Content = slices.Clone(a.Content)
+	for n, b := range item.Content {
+		if call, ok := b.(*piwire.ToolCall); ok {
+			text, _ := call.Input.Text()
+			if v, err := piwire.ValueFromJSON([]byte(text), piwire.ToolCallLevels); err == nil {
+				item.Content[n] = &piwire.ToolCall{ToolCallID: call.ToolCallID, ToolName: call.ToolName, Input: v}
+			}
+		}
+	}
+	return &item
 }
 
 // A snapshot at any event and the progress after it show what a snapshot at the end shows,
