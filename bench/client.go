@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -152,8 +153,8 @@ func (c *client) whole(a *piwire.AssistantItem) {
 }
 
 func newestAnswer(s *piwire.SessionSnapshot) *piwire.AssistantItem {
-	for i := len(s.Transcript) - 1; i >= 0; i-- {
-		if a, ok := s.Transcript[i].(*piwire.AssistantItem); ok {
+	for _, item := range slices.Backward(s.Transcript) {
+		if a, ok := item.(*piwire.AssistantItem); ok {
 			return a
 		}
 	}

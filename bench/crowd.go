@@ -72,7 +72,7 @@ func parallel(n int, f func(i int) error) error {
 func (ts turns) delays() []float64 {
 	var all []float64
 	for _, t := range ts {
-		for _, d := range t.answer.delays[1:] {
+		for _, d := range t.delays[1:] {
 			all = append(all, ms(d))
 		}
 	}
@@ -82,7 +82,7 @@ func (ts turns) delays() []float64 {
 func (ts turns) tokens() int {
 	n := 0
 	for _, t := range ts {
-		n += t.answer.tokens
+		n += t.tokens
 	}
 	return n
 }

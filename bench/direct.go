@@ -40,7 +40,7 @@ func (d *direct) run(ctx context.Context, o order) (*turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the provider says %s", res.Status)
 	}

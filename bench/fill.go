@@ -73,7 +73,7 @@ func (a *author) use(text, output string) {
 
 // fill makes sessions of one run, and others that were cut in the middle of an answer.
 func (h *home) fill(ctx context.Context, idle, cut int) error {
-	return h.write(func(log eventlog.Log) error {
+	return h.write(func(log eventlog.Log) error { //nolint:contextcheck // opening an event log takes no context
 		const writers = 64
 		return parallel(writers, func(w int) error {
 			for n := w; n < idle+cut; n += writers {
@@ -101,7 +101,7 @@ func (h *home) long(ctx context.Context, id session.ID, items int) error {
 		a.use("I run the tests first.", strings.Repeat("ok  \tgithub.com/roost-dev/roost/internal/session\t0.012s\n", 14))
 		a.say(prose)
 	}
-	return h.write(func(log eventlog.Log) error {
+	return h.write(func(log eventlog.Log) error { //nolint:contextcheck // opening an event log takes no context
 		if err := log.Append(ctx, id, 0, a.records); err != nil {
 			return err
 		}

@@ -66,8 +66,7 @@ func syncTime(dir string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(f.Name())
-	defer f.Close()
+	defer func() { _, _ = f.Close(), os.Remove(f.Name()) }()
 	var took []time.Duration
 	for range 50 {
 		began := time.Now()

@@ -59,8 +59,10 @@ func TestDirect(t *testing.T) {
 	if err != nil || newest.After(time.Now()) || newest.Before(ts[0].sent) {
 		t.Errorf("%v, %v", newest, err)
 	}
-	if n, err := l.tally(t.Context(), ""); err != nil || n.Streaming != 0 {
-		t.Errorf("the tally was not reset: %+v, %v", n, err)
+	for _, want := range []int64{3, 0} {
+		if n, err := l.tally(t.Context(), "?reset"); err != nil || n.Streaming != want {
+			t.Errorf("%+v instead of %d, %v", n, want, err)
+		}
 	}
 }
 

@@ -51,6 +51,9 @@ func (h *home) recoverOften(ctx context.Context, rounds int) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
+		if _, err := h.lab.tally(ctx, "?reset"); err != nil {
+			return nil, errors.Join(err, fresh.remove())
+		}
 		err = fresh.serve(ctx, func(_ *home, server *process) error {
 			ready = append(ready, ms(server.ready.Sub(server.began)))
 			newest, err := h.lab.streaming(ctx, cutRuns)
@@ -86,8 +89,8 @@ func (h *home) hello(ctx context.Context) (float64, error) {
 	return took, nil
 }
 
-// streaming waits until so many answers have begun since the last call, and returns when
-// the last of them did.
+// streaming waits until so many answers have begun since the tally was reset, and returns
+// when the last of them did.
 func (l *lab) streaming(ctx context.Context, n int64) (time.Time, error) {
 	for range 1000 {
 		t, err := l.tally(ctx, "")
@@ -95,8 +98,7 @@ func (l *lab) streaming(ctx context.Context, n int64) (time.Time, error) {
 			return time.Time{}, err
 		}
 		if t.Streaming >= n {
-			_, err := l.tally(ctx, "?reset")
-			return time.Unix(0, t.Newest), err
+			return time.Unix(0, t.Newest), nil
 		}
 		if err := pause(ctx, 10*time.Millisecond); err != nil {
 			return time.Time{}, err
@@ -105,6 +107,7 @@ func (l *lab) streaming(ctx context.Context, n int64) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("fewer than %d answers have begun within 10 s", n)
 }
 
+// tally asks the provider what it has counted; the query "?reset" has it count from 0 again.
 func (l *lab) tally(ctx context.Context, query string) (tally, error) {
 	var t tally
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url+"/tally"+query, http.NoBody)
@@ -115,6 +118,6 @@ func (l *lab) tally(ctx context.Context, query string) (tally, error) {
 	if err != nil {
 		return t, err
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	return t, json.NewDecoder(res.Body).Decode(&t)
 }
