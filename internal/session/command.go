@@ -62,12 +62,35 @@ type SetThinking struct {
 // Rename gives the session a name.
 type Rename struct{ Name string }
 
+// SetMode changes the mode.
+type SetMode struct{ Mode Mode }
+
+// Answer answers the query of a call. Exactly one answer is taken.
+type Answer struct {
+	Call   CallID
+	Allow  bool
+	Reason string // for the model, when it is not allowed
+	// Remember asks that what the query offers is allowed for the rest of the session.
+	Remember bool
+}
+
+// Rewind takes a user message and everything after it away.
+type Rewind struct{ Item ItemID }
+
+// Compact has old items summarised, as far as Through, now. The caller has chosen it so that
+// no call is parted from its result.
+type Compact struct{ Through int }
+
 func (Prompt) command()      {}
 func (Steer) command()       {}
 func (Abort) command()       {}
 func (SetModel) command()    {}
 func (SetThinking) command() {}
 func (Rename) command()      {}
+func (SetMode) command()     {}
+func (Answer) command()      {}
+func (Rewind) command()      {}
+func (Compact) command()     {}
 
 // New returns the event that creates a session, or why it cannot be.
 func New(c Create) (Event, error) {
@@ -147,6 +170,63 @@ func (s *State) Decide(cmd Command) ([]Event, error) {
 			return nil, err
 		}
 		return []Event{Renamed(c)}, nil
+	case Answer:
+		return s.decideAnswer(c)
+	case SetMode, Rewind, Compact:
+		return s.decideIdle(c)
+	}
+	return nil, Errorf(Internal, "unknown command %T", cmd)
+}
+
+// decideAnswer takes the first answer to a query; a later one is told so.
+func (s *State) decideAnswer(c Answer) ([]Event, error) {
+	t := s.Tool(c.Call)
+	if t == nil || t.Query == nil {
+		return nil, Errorf(NotFound, "there is no open question about %s; it may have been answered already", c.Call)
+	}
+	if len(c.Reason) > MaxPrompt || !utf8.ValidString(c.Reason) {
+		return nil, Errorf(Invalid, "the reason must be UTF-8 of at most %d bytes", MaxPrompt)
+	}
+	answered := QueryAnswered{Call: c.Call, Allow: c.Allow, Reason: c.Reason}
+	if c.Allow {
+		if c.Remember {
+			answered.Grants = t.Query.Grants
+		}
+		return []Event{answered}, nil
+	}
+	why := "The person did not allow it."
+	if c.Reason != "" {
+		why += " " + c.Reason
+	}
+	return []Event{answered, ToolEnded{Call: c.Call, IsError: true, Output: why}}, nil
+}
+
+// decideIdle decides commands that only an idle session obeys.
+func (s *State) decideIdle(cmd Command) ([]Event, error) {
+	if err := s.mustBeIdle(); err != nil {
+		return nil, err
+	}
+	switch c := cmd.(type) {
+	case SetMode:
+		switch {
+		case !c.Mode.Valid():
+			return nil, Errorf(Invalid, "unknown mode %q; the modes are agent, ask, plan and debug", c.Mode)
+		case c.Mode == s.Mode:
+			return nil, nil
+		}
+		return []Event{ModeSet(c)}, nil
+	case Rewind:
+		for i, item := range s.Settled {
+			if u, ok := item.(*User); ok && u.ID == c.Item && u.Note == NoteNone {
+				return []Event{Rewound{Items: i}}, nil
+			}
+		}
+		return nil, Errorf(NotFound, "there is no message %q of the person to go back to", c.Item)
+	case Compact:
+		if c.Through <= s.Summarized || c.Through > len(s.Settled) {
+			return nil, Errorf(Invalid, "there is nothing to compact")
+		}
+		return []Event{RunStarted{Run: s.LastRun + 1}, CompactionStarted{Through: c.Through}}, nil
 	}
 	return nil, Errorf(Internal, "unknown command %T", cmd)
 }
