@@ -150,6 +150,13 @@ func (s *Subscription) Touch() {
 	s.signal()
 }
 
+// Err returns why the subscription has ended, nil while it has not.
+func (s *Subscription) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
 func (s *Subscription) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

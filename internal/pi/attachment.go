@@ -16,21 +16,30 @@ import (
 // it is merely useful: each costs as much as the whole transcript (SPEC 3.8).
 const smallSnapshot = 64 << 10
 
+// maxReloads is how often an attachment outlives the failure of its session.
+const maxReloads = 3
+
 // attachment is one connection's view of one session. Its goroutine waits for events and
 // writes them; answers to requests that changed the session are written by it as well, so
-// that a change is always seen before the answer (SPEC 3.5).
+// that a change is always seen before the answer (SPEC 3.5). It outlives a detach while
+// answers are due, and a new attach takes it up again: two views of a session on one
+// connection could contradict each other.
 type attachment struct {
 	conn *conn
 	id   session.ID
 	sub  *live.Subscription // changed by its own goroutine under server.mu
 
+	// Read under conn.mu or conn.writing, changed under both.
+	attached  bool // the client is told everything, not only the answers
+	gone      bool // nothing will be told any more
+	following bool // the goroutine has been started
+	due       int  // commands that will be answered by it; changed under conn.mu alone
+
 	// Guarded by conn.writing.
-	state    *session.State // as the client has been told
-	stream   piview.Stream
-	size     int // bytes of the last snapshot
-	waiting  []waiter
-	detached bool // the client is told nothing more but what it waits for
-	gone     bool // the goroutine has ended
+	state   *session.State // as the client has been told
+	stream  piview.Stream
+	size    int // bytes of the last snapshot
+	waiting []waiter
 }
 
 // waiter is a request that is answered once its change has been told.
@@ -44,41 +53,32 @@ func (w waiter) satisfied(s *session.State) bool {
 	return s.Seq >= w.seq && (w.run == 0 || s.Run == nil || s.Run.ID != w.run)
 }
 
+var errNotFound = session.Errorf(session.NotFound, "there is no such session")
+
 // attach subscribes the connection to a session, and answers the request.
 func (c *conn) attach(id session.ID, command piwire.CommandName, request string) error {
-	c.attaching.Lock()
-	defer c.attaching.Unlock()
-	a := c.attached[id]
-	fresh := a == nil || !a.alive()
-	if fresh {
-		var err error
-		if a, err = c.subscribe(id); err != nil {
+	for {
+		a := c.known(id)
+		if a == nil {
+			var err error
+			if a, err = c.subscribe(id); err != nil {
+				return err
+			}
+		}
+		a, err := c.welcome(a, command, request)
+		if err != nil {
 			return err
 		}
+		if a != nil {
+			c.server.touch(id, a)
+			c.server.Changed()
+			return nil
+		}
 	}
-	c.writing.Lock()
-	snapshot, err := c.snapshot(a.state, true)
-	if err == nil && c.sendSnapshot(a, snapshot) {
-		c.send(&piwire.Response{ID: request, Result: &piwire.SessionResult{Command: command, Session: snapshot}})
-	}
-	c.writing.Unlock()
-	if fresh && !c.start(a.follow) {
-		a.sub.Close()
-	}
-	if err != nil {
-		return err
-	}
-	c.server.touch(id, a)
-	c.server.Changed()
-	return nil
 }
 
-func (a *attachment) alive() bool {
-	a.conn.writing.Lock()
-	defer a.conn.writing.Unlock()
-	return !a.gone
-}
-
+// subscribe makes an attachment that nobody knows yet. Loading a session may take a while,
+// so nothing is locked meanwhile.
 func (c *conn) subscribe(id session.ID) (*attachment, error) {
 	sub, err := c.server.opt.Engine.Watch(c.ctx, id, nil)
 	if err != nil {
@@ -87,53 +87,62 @@ func (c *conn) subscribe(id session.ID) (*attachment, error) {
 	first, err := sub.Next(c.ctx)
 	if err != nil {
 		sub.Close()
+		if errors.Is(err, live.ErrRemoved) {
+			err = errNotFound
+		}
 		return nil, err
 	}
-	a := &attachment{conn: c, id: id, sub: sub, state: first.State}
-	a.stream.Reset(first.State)
-	c.attached[id] = a
-	c.server.watch(a)
-	return a, nil
+	return &attachment{conn: c, id: id, sub: sub, state: first.State}, nil
 }
 
-// detach ends a subscription; it reports whether there was one.
-func (c *conn) detach(id session.ID) bool {
-	c.attaching.Lock()
-	defer c.attaching.Unlock()
-	a := c.attached[id]
-	if a == nil {
-		return false
-	}
-	delete(c.attached, id)
-	c.server.unwatch(a)
+// welcome makes an attachment the connection's and tells the client. It returns the
+// attachment that the connection has now, or nil when it ended meanwhile.
+func (c *conn) welcome(a *attachment, command piwire.CommandName, request string) (*attachment, error) {
 	c.writing.Lock()
-	a.detached = true
-	idle := len(a.waiting) == 0
-	c.writing.Unlock()
-	if idle {
-		c.server.subscription(a).Close()
+	defer c.writing.Unlock()
+	if now := c.known(a.id); now != nil && now != a {
+		a.sub.Close() // another request was faster
+		a = now
 	}
-	return true
-}
-
-func (c *conn) attachment(id session.ID) *attachment {
-	c.attaching.Lock()
-	defer c.attaching.Unlock()
-	return c.attached[id]
+	if a.gone {
+		return nil, nil
+	}
+	// A removal is told to connections after it has ended the subscriptions, so a
+	// subscription that lives here is in time to be told.
+	snapshot, err := c.snapshot(a.state, true)
+	if errors.Is(c.server.subscription(a).Err(), live.ErrRemoved) {
+		err = errNotFound
+	}
+	switch {
+	case a.following && err == nil:
+	case a.following:
+		return nil, err
+	case err != nil || !c.start(a.follow):
+		a.sub.Close()
+		return a, err
+	}
+	c.enter(a)
+	a.stream.Reset(a.state)
+	if c.sendSnapshot(a, snapshot) {
+		c.send(&piwire.Response{ID: request, Result: &piwire.SessionResult{Command: command, Session: snapshot}})
+	}
+	return a, nil
 }
 
 // follow tells the client what happens until the subscription ends. A session that had to be
 // reloaded is subscribed to again.
 func (a *attachment) follow() {
-	err := a.pump()
-	for attempt := 0; attempt < 3 && session.AsError(err).Kind == session.Unavailable && a.conn.ctx.Err() == nil; attempt++ {
+	err := errors.New("attachment failed")
+	defer func() {
+		a.sub.Close()
+		a.end(err)
+	}()
+	err = a.pump()
+	for n := 0; n < maxReloads && session.AsError(err).Kind == session.Unavailable && a.conn.ctx.Err() == nil; n++ {
 		if err = a.renew(); err == nil {
 			err = a.pump()
 		}
 	}
-	a.sub.Close()
-	a.conn.server.unwatch(a)
-	a.end(err)
 }
 
 func (a *attachment) renew() error {
@@ -142,21 +151,10 @@ func (a *attachment) renew() error {
 		return err
 	}
 	a.sub.Close()
-	a.conn.server.replace(a, sub)
+	if a.conn.server.replace(a, sub); a.conn.isGone(a) {
+		sub.Close()
+	}
 	return nil
-}
-
-func (s *Server) subscription(a *attachment) *live.Subscription {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return a.sub
-}
-
-// replace gives an attachment another subscription.
-func (s *Server) replace(a *attachment, sub *live.Subscription) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a.sub = sub
 }
 
 func (a *attachment) pump() error {
@@ -165,21 +163,17 @@ func (a *attachment) pump() error {
 		if err != nil {
 			return err
 		}
-		if done := a.tell(u); done {
-			return nil
-		}
+		a.tell(u)
 	}
 }
 
-// tell writes an update, then the answers that waited for it. It reports whether the
-// attachment has served its purpose.
-func (a *attachment) tell(u live.Update) bool {
-	c := a.conn
-	c.writing.Lock()
-	defer c.writing.Unlock()
+// tell writes an update, then the answers that waited for it.
+func (a *attachment) tell(u live.Update) {
+	a.conn.writing.Lock()
+	defer a.conn.writing.Unlock()
 	a.state = u.State
-	if !a.detached && !a.write(u) {
-		return true
+	if a.attached && !a.write(u) {
+		return
 	}
 	a.waiting = slices.DeleteFunc(a.waiting, func(w waiter) bool {
 		if !w.satisfied(a.state) {
@@ -188,14 +182,13 @@ func (a *attachment) tell(u live.Update) bool {
 		w.reply(a.state, nil)
 		return true
 	})
-	return a.detached && len(a.waiting) == 0
 }
 
-// write encodes an update as progress, a snapshot, or both in this order.
+// write encodes an update as progress, a snapshot, or both in this order. The caller holds
+// writing.
 func (a *attachment) write(u live.Update) bool {
 	c := a.conn
 	if u.Reset || len(u.Records) == 0 {
-		a.stream.Reset(u.State)
 		return a.writeSnapshot()
 	}
 	progress, due := a.stream.Project(u.Records, u.State, c.server.opt.Images)
@@ -213,13 +206,13 @@ func (a *attachment) write(u live.Update) bool {
 	ok := len(buf) == 0 || c.write(buf)
 	c.keep(buf)
 	if ok && (due == piview.Needed || due == piview.Useful && a.size <= smallSnapshot) {
-		a.stream.Reset(u.State)
 		return a.writeSnapshot()
 	}
 	return ok
 }
 
 func (a *attachment) writeSnapshot() bool {
+	a.stream.Reset(a.state)
 	snapshot, err := a.conn.snapshot(a.state, true)
 	if err != nil {
 		a.conn.log.Error("session cannot be shown", slog.String("session", string(a.id)), slog.Any("error", err))
@@ -245,49 +238,22 @@ func (c *conn) sendSnapshot(a *attachment, snapshot *piwire.SessionSnapshot) boo
 	return ok
 }
 
-// await has reply called, under conn.writing, once the state that the client has been told
-// satisfies w, or the attachment has ended.
-func (a *attachment) await(w waiter) {
-	a.conn.writing.Lock()
-	defer a.conn.writing.Unlock()
-	switch {
-	case a.gone:
-		w.reply(nil, errNotFound)
-	case w.satisfied(a.state):
-		w.reply(a.state, nil)
-	default:
-		a.waiting = append(a.waiting, w)
-	}
-}
-
-var errNotFound = session.Errorf(session.NotFound, "The session is gone")
-
 // end answers what still waits. A session that was removed is no reason to end the
 // connection; one that cannot be followed any more is (SPEC 3.10).
 func (a *attachment) end(err error) {
 	c := a.conn
+	c.server.unwatch(a)
 	c.writing.Lock()
-	a.gone = true
+	attached := a.attached
+	c.leave(a)
 	for _, w := range a.waiting {
 		w.reply(nil, errNotFound)
 	}
 	a.waiting = nil
-	detached := a.detached
 	c.writing.Unlock()
-	switch {
-	case err == nil, detached, errors.Is(err, live.ErrRemoved), errors.Is(err, live.ErrClosed), errors.Is(err, context.Canceled):
+	if !attached || errors.Is(err, live.ErrRemoved) || errors.Is(err, context.Canceled) {
 		return
 	}
 	c.log.Error("session cannot be followed", slog.String("session", string(a.id)), slog.Any("error", err))
 	c.close()
-}
-
-// removed tells the client that a session was deleted, and forgets it.
-func (c *conn) removed(id session.ID) {
-	c.start(func() {
-		c.detach(id)
-		c.writing.Lock()
-		defer c.writing.Unlock()
-		c.send(&piwire.SessionRemovedEvent{SessionID: string(id)})
-	})
 }

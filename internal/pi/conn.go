@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,20 +33,30 @@ type conn struct {
 
 	// writing orders all that the client is sent. What a client knows of a session changes
 	// only under it.
-	writing sync.Mutex
+	writing turn
 	buf     []byte
 	last    bool // the last message has been sent
 
-	// attaching orders attach and detach.
-	attaching sync.Mutex
-	attached  map[session.ID]*attachment
+	// mu guards sessions, and in attachments what says so. It is held for moments only.
+	mu       sync.Mutex
+	sessions map[session.ID]*attachment // attached, or still owing answers
 
-	news chan []byte // server snapshots that wait for the client
+	news *news
 
 	working sync.Mutex
 	work    sync.WaitGroup
 	over    bool // no goroutine may be started any more; guarded by working
 }
+
+// turn is a lock that may be held for long. Unlike a sync.Mutex it lets simulated time go on
+// while someone waits for it.
+type turn chan struct{}
+
+// Lock waits for its turn.
+func (t turn) Lock() { t <- struct{}{} }
+
+// Unlock lets the next one have it.
+func (t turn) Unlock() { <-t }
 
 // start runs f in a goroutine that the connection's end waits for. It reports false when the
 // connection has ended already.
@@ -53,9 +64,20 @@ func (c *conn) start(f func()) bool {
 	c.working.Lock()
 	defer c.working.Unlock()
 	if !c.over {
-		c.work.Go(f)
+		c.work.Go(func() {
+			defer c.recovered()
+			f()
+		})
 	}
 	return !c.over
+}
+
+// recovered ends a connection whose goroutine panics, and nothing else.
+func (c *conn) recovered() {
+	if v := recover(); v != nil {
+		c.log.Error("connection failed", slog.String("connection", c.id), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+		c.close()
+	}
 }
 
 // wait waits for the goroutines of a connection that is closed.
@@ -71,8 +93,8 @@ func newConn(s *Server, nc net.Conn) *conn {
 	return &conn{
 		server: s, nc: nc, ctx: ctx, cancel: cancel, id: rand.Text(),
 		log:   s.opt.Logger,
-		asked: make(chan struct{}, s.opt.MaxRequests), attached: make(map[session.ID]*attachment),
-		news: make(chan []byte, maxBehind),
+		asked: make(chan struct{}, s.opt.MaxRequests), sessions: make(map[session.ID]*attachment),
+		news: newNews(), writing: make(turn, 1),
 	}
 }
 
@@ -88,9 +110,10 @@ func (c *conn) close() {
 func (c *conn) serve() {
 	defer c.wait()
 	defer c.close()
+	defer c.recovered()
 	timeout := time.AfterFunc(c.server.opt.HandshakeTimeout, func() {
 		if !c.isReady() {
-			c.fail(invalid("Handshake timeout"))
+			c.start(func() { c.fail(invalid("Handshake timeout")) })
 		}
 	})
 	defer timeout.Stop()
@@ -161,35 +184,6 @@ func (c *conn) hello(h *piwire.Hello) *piwire.ProtocolError {
 		s.Changed()
 	}
 	return nil
-}
-
-// tell queues a server snapshot. A client that is far behind misses older ones, which the
-// newer ones replace.
-func (c *conn) tell(frame []byte) {
-	for {
-		select {
-		case c.news <- frame:
-			return
-		default:
-		}
-		select {
-		case <-c.news:
-		default:
-		}
-	}
-}
-
-func (c *conn) tellNews() {
-	for {
-		select {
-		case frame := <-c.news:
-			c.writing.Lock()
-			c.write(frame)
-			c.writing.Unlock()
-		case <-c.ctx.Done():
-			return
-		}
-	}
 }
 
 // send encodes and writes a message. The caller holds writing. It returns false when the

@@ -20,11 +20,14 @@ var codes = map[session.Kind]piwire.ErrorCode{
 	session.Canceled:        piwire.CodeInternal,
 }
 
+// maxErrorText bounds a message, in bytes: it may repeat what the client sent.
+const maxErrorText = 500
+
 // protocolError projects an error. What has no kind is an internal error, and its text
 // stays here (SPEC 3.2).
 func protocolError(err error) *piwire.ProtocolError {
 	e := session.AsError(err)
-	w := &piwire.ProtocolError{Code: codes[e.Kind], Message: piwire.SafeText(e.Message)}
+	w := &piwire.ProtocolError{Code: codes[e.Kind], Message: piwire.SafeText(e.Message[:min(len(e.Message), maxErrorText)])}
 	if e.Kind == session.Internal {
 		w.Message = "Internal server error"
 	}

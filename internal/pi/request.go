@@ -45,13 +45,7 @@ func (c *conn) obey(r *piwire.Request) error {
 	case *piwire.Attach:
 		return c.attach(session.ID(cmd.SessionID), r.Command.CommandName(), r.ID)
 	case *piwire.Detach:
-		id := session.ID(cmd.SessionID)
-		was := c.detach(id)
-		c.respond(&piwire.Response{ID: r.ID, Result: &piwire.DetachResult{SessionID: cmd.SessionID}})
-		if was {
-			c.server.touch(id, nil)
-			c.server.Changed()
-		}
+		c.obeyDetach(r.ID, cmd.SessionID)
 		return nil
 	case *piwire.Prompt:
 		return c.command(r, cmd.SessionID, session.Prompt{Text: cmd.Text}, !c.server.opt.PromptAccepted)
@@ -67,6 +61,18 @@ func (c *conn) obey(r *piwire.Request) error {
 	return fmt.Errorf("unknown command %T", r.Command)
 }
 
+func (c *conn) obeyDetach(request, sessionID string) {
+	id := session.ID(sessionID)
+	c.writing.Lock()
+	was := c.detach(id)
+	c.send(&piwire.Response{ID: request, Result: &piwire.DetachResult{SessionID: sessionID}})
+	c.writing.Unlock()
+	if was {
+		c.server.touch(id, nil)
+		c.server.Changed()
+	}
+}
+
 func create(cmd *piwire.Create) session.Create {
 	c := session.Create{Cwd: cmd.Cwd, Thinking: session.Thinking(cmd.ThinkingLevel), Origin: Origin}
 	if cmd.Name != nil {
@@ -79,37 +85,25 @@ func create(cmd *piwire.Create) session.Create {
 }
 
 // command has an attached session obey cmd. The answer comes once the client has been told
-// what it changed and, with settled, once the run that it belongs to has ended.
+// what it changed and, with settled, once the run that it belongs to has ended; nothing waits
+// for that but an entry in a list, so that whatever is open, an abort gets through.
 func (c *conn) command(r *piwire.Request, sessionID string, cmd session.Command, settled bool) error {
 	id := session.ID(sessionID)
-	a := c.attachment(id)
-	if a == nil {
-		return session.Errorf(session.Invalid, "Connection is not attached to session %s", sessionID)
-	}
-	receipt, err := c.server.opt.Engine.Do(c.ctx, id, cmd)
+	a, err := c.hold(id)
 	if err != nil {
 		return err
 	}
-	w := waiter{seq: receipt.Seq}
+	receipt, err := c.server.opt.Engine.Do(c.ctx, id, cmd)
+	if err != nil {
+		c.writing.Lock()
+		defer c.writing.Unlock()
+		c.settle(a)
+		return err
+	}
+	w := waiter{seq: receipt.Seq, reply: func(s *session.State, err error) { a.answer(r, s, err) }}
 	if settled {
 		w.run = receipt.Run
 	}
-	done := make(chan struct{})
-	w.reply = func(s *session.State, err error) {
-		defer close(done)
-		if err == nil {
-			var snapshot *piwire.SessionSnapshot
-			if snapshot, err = c.snapshot(s, !a.detached); err == nil {
-				c.send(&piwire.Response{ID: r.ID, Result: &piwire.SessionResult{Command: r.Command.CommandName(), Session: snapshot}})
-				return
-			}
-		}
-		c.send(&piwire.Response{ID: r.ID, Error: protocolError(err)})
-	}
 	a.await(w)
-	select {
-	case <-done:
-	case <-c.ctx.Done():
-	}
 	return nil
 }

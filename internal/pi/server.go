@@ -4,9 +4,12 @@
 //	bytes ─▶ piwire ─▶ conn ─▶ Engine.Do
 //	bytes ◀─ piwire ◀─ piview ◀─ attachment ◀─ Engine.Watch
 //
-// One connection is one reader, one goroutine for each open request, and one for each
-// attachment, which waits for events, encodes them and writes them itself. So nothing piles
-// up behind a slow client but the bounded queue of its subscriptions.
+// One connection is one reader, one goroutine for each request that is being obeyed, one for
+// news of the server, and one for each attachment, which waits for events, encodes them and
+// writes them itself. So nothing piles up behind a slow client but bounded queues.
+//
+// Locks are taken in this order: conn.writing, which is held while the client is written to;
+// then one of conn.mu and Server.mu, held for moments.
 package pi
 
 import (
@@ -14,7 +17,9 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,7 +49,7 @@ type Options struct {
 	HandshakeTimeout time.Duration // 0 means 5 s
 	MaxFrame         uint32        // bytes of one message in either direction; 0 means 16 MiB
 	MaxConns         int           // connections at a time; 0 means 4096
-	MaxRequests      int           // open requests of one connection; 0 means 256
+	MaxRequests      int           // requests of one connection that are being obeyed; 0 means 256
 	Logger           *slog.Logger  // nil discards
 }
 
@@ -115,25 +120,29 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
+// maxRefused is how many connections above the limit are told so at a time; more are closed
+// without a word.
+const maxRefused = 256
+
 // ServeConn serves one connection until it ends, and closes it.
 func (s *Server) ServeConn(nc net.Conn) {
 	c := newConn(s, nc)
 	s.mu.Lock()
-	switch {
-	case s.closed:
+	n := len(s.conns)
+	if s.closed || n >= s.opt.MaxConns+maxRefused {
 		s.mu.Unlock()
 		c.close()
-		return
-	case len(s.conns) >= s.opt.MaxConns:
-		s.mu.Unlock()
-		c.fail(&piwire.ProtocolError{Code: piwire.CodeBusy, Message: "Too many connections"})
 		return
 	}
 	s.conns[c] = struct{}{}
 	s.running.Add(1) // under mu and not closed, so before Close waits
 	s.mu.Unlock()
 	defer s.running.Done()
-	c.serve()
+	if n < s.opt.MaxConns {
+		c.serve()
+	} else {
+		c.fail(&piwire.ProtocolError{Code: piwire.CodeBusy, Message: "Too many connections"})
+	}
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()
@@ -150,10 +159,11 @@ func (s *Server) Close() {
 		s.closed = true
 		close(s.stop)
 	}
-	for c := range s.conns {
+	conns := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock()
+	for _, c := range conns {
 		c.close()
 	}
-	s.mu.Unlock()
 	s.running.Wait()
 }
 
@@ -170,15 +180,17 @@ func (s *Server) Changed() {
 
 // Removed tells every ready client that a session is gone (SPEC 3.5).
 func (s *Server) Removed(id session.ID) {
-	for _, c := range s.ready() {
+	s.mu.Lock()
+	conns := s.ready()
+	s.mu.Unlock()
+	for _, c := range conns {
 		c.removed(id)
 	}
 	s.Changed()
 }
 
+// ready returns the connections that have been told hello. The caller holds mu.
 func (s *Server) ready() []*conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	conns := make([]*conn, 0, len(s.conns))
 	for c := range s.conns {
 		if c.isReady() {
@@ -187,9 +199,6 @@ func (s *Server) ready() []*conn {
 	}
 	return conns
 }
-
-// maxBehind is how many changes are told one by one; of more, only the last.
-const maxBehind = 8
 
 // broadcaster makes a server snapshot of each change and hands it to every ready client, one
 // after the other, so that revisions arrive in order (SPEC 3.6).
@@ -212,7 +221,7 @@ func (s *Server) takeChange() bool {
 	switch {
 	case s.pending == 0:
 		return false
-	case s.pending > maxBehind:
+	case s.pending > maxBehind: // of many changes only the last is told
 		s.pending = 1
 	}
 	s.pending--
@@ -220,14 +229,18 @@ func (s *Server) takeChange() bool {
 }
 
 func (s *Server) broadcast() {
+	// In one step, so that a connection is either told or sees, once it is ready, that the
+	// revision is not the one of its hello.
+	s.mu.Lock()
 	conns := s.ready()
+	if len(conns) > 0 {
+		s.revision++
+	}
+	revision := s.revision
+	s.mu.Unlock()
 	if len(conns) == 0 {
 		return
 	}
-	s.mu.Lock()
-	s.revision++
-	revision := s.revision
-	s.mu.Unlock()
 	snapshot, err := s.snapshot(context.Background(), revision)
 	if err != nil {
 		s.opt.Logger.Error("sessions cannot be listed", slog.Any("error", err))
@@ -239,7 +252,7 @@ func (s *Server) broadcast() {
 		return
 	}
 	for _, c := range conns {
-		c.tell(frame)
+		c.news.snapshot(frame)
 	}
 }
 
@@ -271,35 +284,4 @@ func (s *Server) sessions(ctx context.Context) ([]piwire.SessionMetadata, error)
 		sessions = append(sessions, w)
 	}
 	return sessions, nil
-}
-
-// watch and unwatch keep the index of attachments, for what one connection's doings mean to
-// the others (SPEC 3.5).
-func (s *Server) watch(a *attachment) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.watched[a.id] == nil {
-		s.watched[a.id] = make(map[*attachment]struct{})
-	}
-	s.watched[a.id][a] = struct{}{}
-}
-
-func (s *Server) unwatch(a *attachment) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.watched[a.id], a)
-	if len(s.watched[a.id]) == 0 {
-		delete(s.watched, a.id)
-	}
-}
-
-// touch sends a snapshot of a session to everyone attached to it but one.
-func (s *Server) touch(id session.ID, but *attachment) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for a := range s.watched[id] {
-		if a != but {
-			a.sub.Touch()
-		}
-	}
 }

@@ -2,8 +2,6 @@ package pi
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,8 +36,8 @@ func ListenUnix(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(path))
-	private := filepath.Join(filepath.Dir(path), ".p-"+hex.EncodeToString(sum[:4]))
+	// A name of its own, so that of two servers that start at once none takes the other's.
+	private := filepath.Join(filepath.Dir(path), ".p-"+rand.Text()[:8])
 	if limit := maxSocketPath(); len(path) > limit || len(private) > limit {
 		return nil, fmt.Errorf("socket path %q: longer than %d bytes, choose a shorter one", path, limit)
 	}
@@ -49,7 +47,6 @@ func ListenUnix(path string) (net.Listener, error) {
 	if err := makeWay(path); err != nil {
 		return nil, err
 	}
-	_ = os.Remove(private) // left by a process that died between bind and link
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: private, Net: "unix"})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package pi
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -40,9 +41,21 @@ func (s *Server) WebSocket() http.Handler {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 		defer cancel()
 		go keepAlive(ctx, ws)
-		s.ServeConn(websocket.NetConn(ctx, ws, websocket.MessageBinary))
+		s.ServeConn(wsConn{Conn: websocket.NetConn(ctx, ws, websocket.MessageBinary), ws: ws})
 	})
 }
+
+// wsConn is a WebSocket connection as the byte stream that it carries.
+type wsConn struct {
+	net.Conn
+	ws *websocket.Conn
+}
+
+// CloseWrite says goodbye: the close handshake, for which a client has a few seconds.
+func (c wsConn) CloseWrite() error { return c.ws.Close(websocket.StatusNormalClosure, "") }
+
+// Close ends the connection at once; it waits for nobody.
+func (c wsConn) Close() error { return c.ws.CloseNow() }
 
 // keepAlive closes a connection whose client does not answer any more: the protocol itself
 // has no heartbeat (trap 52).

@@ -1,6 +1,8 @@
 package piview
 
 import (
+	"slices"
+
 	"github.com/roost-dev/roost/internal/catalog"
 	"github.com/roost-dev/roost/internal/piwire"
 	"github.com/roost-dev/roost/internal/session"
@@ -10,7 +12,7 @@ import (
 const (
 	maxItems   = 1_000_000 // elements of an array (SPEC 1.2)
 	reserve    = 256 << 10 // bytes of a message beside its settled items
-	shortTool  = 2000      // bytes of an old tool output when the transcript is too large
+	shortText  = 2000      // bytes of an old output or argument when the transcript is too large
 	keptImages = 8         // newest items whose images stay when the transcript is too large
 )
 
@@ -27,18 +29,41 @@ func Snapshot(s *session.State, attached bool, limit int, images Images) (*piwir
 	if s.Name != "" {
 		snapshot.Name = &s.Name
 	}
-	for _, u := range s.Queue {
+	size := reserve
+	for _, u := range queue(s.Queue, limit/4) {
+		size += len(session.BlockText(u.Blocks[0]))
 		snapshot.QueuedSteer = append(snapshot.QueuedSteer, Item(u, images))
 	}
 	snapshot.QueuedSteerCount = int64(len(s.Queue))
-
-	size := reserve
-	for _, u := range s.Queue {
-		size += len(session.BlockText(u.Blocks[0]))
-	}
 	transcript, err := fit(s.Transcript(), limit-size, images)
 	snapshot.Transcript = transcript
 	return snapshot, err
+}
+
+// queue cuts the texts of steers so that together they have at most limit bytes. They are
+// whole again in the transcript.
+func queue(steers []*session.User, limit int) []*session.User {
+	size := 0
+	for _, u := range steers {
+		size += len(session.BlockText(u.Blocks[0]))
+	}
+	if size <= limit {
+		return steers
+	}
+	short := make([]*session.User, len(steers))
+	for i, u := range steers {
+		text := cut(session.BlockText(u.Blocks[0]), limit/len(steers))
+		short[i] = &session.User{ID: u.ID, At: u.At, Blocks: []session.Block{session.Text{Text: text}}}
+	}
+	return short
+}
+
+// cut returns the beginning of a text of more than n bytes, and a notice.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return piwire.SafeText(text[:n]) + "\n[shortened]"
 }
 
 // fit encodes items, each once, and makes them small enough together.
@@ -106,18 +131,29 @@ func newest(items []session.Item, limit int) ([]piwire.Item, error) {
 	return out[first:], nil
 }
 
-// shorten cuts what makes items large and is of least use later: tool outputs and details.
+// shorten cuts what makes items large and is of least use later: tool outputs, details, and
+// the arguments of calls, which then are no JSON any more and are shown as text.
 func shorten(i session.Item) session.Item {
-	t, ok := i.(*session.Tool)
-	if !ok {
-		return i
+	switch i := i.(type) {
+	case *session.Tool:
+		short := *i
+		short.Details, short.Output, short.Input = nil, cut(i.Output, shortText), cut(i.Input, shortText)
+		return &short
+	case *session.Assistant:
+		if i.Status == session.Streaming {
+			return i // what follows is added to what is shown
+		}
+		short := *i
+		short.Blocks = slices.Clone(i.Blocks)
+		for n, b := range short.Blocks {
+			if call, ok := b.(session.ToolCall); ok {
+				call.Input = cut(call.Input, shortText)
+				short.Blocks[n] = call
+			}
+		}
+		return &short
 	}
-	short := *t
-	short.Details = nil
-	if len(short.Output) > shortTool {
-		short.Output = piwire.SafeText(short.Output[:shortTool]) + "\n[shortened]"
-	}
-	return &short
+	return i
 }
 
 func phase(p session.Phase) piwire.Phase {
