@@ -461,6 +461,6 @@ var (
 	sampleHead  = session.Head{
 		ID: "01J", Cwd: "/work", Name: "a name", Model: sampleModel, Thinking: session.ThinkingLow, Parent: "01H", Origin: "pi",
 		CreatedAt: 1, UpdatedAt: 2, Seq: 3, LastRun: 4, LastOutcome: session.RunAborted, LastError: "no", Users: 5, Usage: sampleUsage,
-		Mode: session.ModeAsk, Context: "00ff", Grants: []string{"bash:git push"}, Summary: "what was said", Summarized: 6, Shortened: 7,
+		Mode: session.ModeAsk, Context: "00ff", Grants: []string{"bash:git push"}, Summary: "what was said", Summarized: 6, Shortened: 7, Compacted: 8,
 	}
 )

@@ -135,10 +135,10 @@ func (s *State) shrink(p Policy, force bool) []Event {
 	return nil
 }
 
-// Compacted returns the end of the compaction in progress: with a summary, or with why there
+// EndCompaction returns the end of the compaction in progress: with a summary, or with why there
 // is none. Without one, old tool outputs are shortened as far as a summary would have gone,
 // so that the context is smaller all the same.
-func (s *State) Compacted(summary string, usage *Usage, failure string) Event {
+func (s *State) EndCompaction(summary string, usage *Usage, failure string) Event {
 	if failure != "" || summary == "" {
 		ended := s.compactionFailed(failure)
 		ended.Usage = usage

@@ -65,7 +65,7 @@ func (s *State) applyContext(r Record) {
 		s.LastRun, s.Users = max(s.LastRun, e.LastRun), max(s.Users, e.Users)
 	case Rewound:
 		s.Settled = slices.Clip(s.Settled[:e.Items])
-		s.Shortened = min(s.Shortened, e.Items)
+		s.Shortened, s.Compacted = min(s.Shortened, e.Items), min(s.Compacted, e.Items)
 		if s.Summarized > e.Items {
 			s.Summary, s.Summarized = "", 0
 		}
@@ -83,7 +83,7 @@ func (s *State) applyContext(r Record) {
 			s.Run.compactions++
 		}
 		s.Run.Compaction = nil
-		s.Summary, s.Summarized, s.Shortened = e.Summary, e.Summarized, e.Shortened
+		s.Summary, s.Summarized, s.Shortened, s.Compacted = e.Summary, e.Summarized, e.Shortened, len(s.Settled)
 		if e.Usage != nil {
 			s.Usage = s.Usage.Add(*e.Usage)
 		}

@@ -33,7 +33,15 @@ type Create struct {
 // Prompt starts a run. With the id of an earlier prompt it does nothing and succeeds, so that
 // a client that never saw the answer may ask again.
 type Prompt struct {
-	ID   string
+	ID      string
+	Text    string
+	Context Context // what the model is to know of the project; ignored when it knows it already
+	Added   string  // what a hook adds for the model; may be empty
+}
+
+// Context is what a model is told of the environment and the project of a session.
+type Context struct {
+	Hash string // empty for nothing
 	Text string
 }
 
@@ -62,17 +70,29 @@ type SetThinking struct {
 // Rename gives the session a name.
 type Rename struct{ Name string }
 
-// SetMode changes the mode.
-type SetMode struct{ Mode Mode }
+// SetMode changes the mode. Text tells the model what that means.
+type SetMode struct {
+	Mode Mode
+	Text string
+}
 
 // Answer answers the query of a call. Exactly one answer is taken.
 type Answer struct {
 	Call   CallID
 	Allow  bool
 	Reason string // for the model, when it is not allowed
-	// Remember asks that what the query offers is allowed for the rest of the session.
-	Remember bool
+	Scope  Scope  // how far it goes, when it is allowed
 }
+
+// Scope is how far an answer goes.
+type Scope uint8
+
+// The scopes.
+const (
+	Once    Scope = iota // this call only
+	Session              // what the query offers, for the rest of the session
+	Always               // the same, and in other sessions as well
+)
 
 // Rewind takes a user message and everything after it away.
 type Rewind struct{ Item ItemID }
@@ -189,7 +209,7 @@ func (s *State) decideAnswer(c Answer) ([]Event, error) {
 	}
 	answered := QueryAnswered{Call: c.Call, Allow: c.Allow, Reason: c.Reason}
 	if c.Allow {
-		if c.Remember {
+		if c.Scope != Once {
 			answered.Grants = t.Query.Grants
 		}
 		return []Event{answered}, nil
@@ -214,7 +234,7 @@ func (s *State) decideIdle(cmd Command) ([]Event, error) {
 		case c.Mode == s.Mode:
 			return nil, nil
 		}
-		return []Event{ModeSet(c)}, nil
+		return []Event{ModeSet{Mode: c.Mode}, NoteAdded{Item: userItemID(s.Users + 1), Note: NoteMode, Text: c.Text}}, nil
 	case Rewind:
 		for i, item := range s.Settled {
 			if u, ok := item.(*User); ok && u.ID == c.Item && u.Note == NoteNone {
@@ -248,9 +268,22 @@ func (s *State) decidePrompt(c Prompt) ([]Event, error) {
 	if s.Run != nil {
 		return nil, Errorf(Busy, "The session is busy with another prompt; steer it, abort it, or wait until it is idle")
 	}
-	return []Event{RunStarted{
-		Run: s.LastRun + 1, Item: userItemID(s.Users + 1), Prompt: c.ID, Blocks: []Block{Text{Text: c.Text}},
-	}}, nil
+	var events []Event
+	users := s.Users
+	note := func(n NoteAdded) {
+		users++
+		n.Item = userItemID(users)
+		events = append(events, n)
+	}
+	if c.Context.Hash != "" && c.Context.Hash != s.Context {
+		note(NoteAdded{Note: NoteContext, Text: c.Context.Text, Context: c.Context.Hash})
+	}
+	if c.Added != "" {
+		note(NoteAdded{Note: NoteHook, Text: c.Added})
+	}
+	return append(events, RunStarted{
+		Run: s.LastRun + 1, Item: userItemID(users + 1), Prompt: c.ID, Blocks: []Block{Text{Text: c.Text}},
+	}), nil
 }
 
 func (s *State) decideSteer(c Steer) ([]Event, error) {

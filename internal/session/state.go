@@ -44,6 +44,7 @@ type Head struct {
 	Summary    string
 	Summarized int // items before it are replaced by Summary
 	Shortened  int // tool outputs of items before it are shortened
+	Compacted  int // items there were when that changed last
 }
 
 // Run is a run in progress.

@@ -102,7 +102,7 @@ func (h *history) step() {
 	}
 	switch {
 	case s.Run != nil && s.Run.Compaction != nil:
-		h.emit(s.Compacted(h.text(), &session.Usage{Output: 1}, rapid.SampledFrom([]string{"", "failed"}).Draw(h.t, "failure")))
+		h.emit(s.EndCompaction(h.text(), &session.Usage{Output: 1}, rapid.SampledFrom([]string{"", "failed"}).Draw(h.t, "failure")))
 	case s.Run == nil:
 		h.do(session.Prompt{ID: fmt.Sprintf("p%d", s.Users), Text: h.text()})
 	case s.Run.Wait != nil:
@@ -201,7 +201,7 @@ func (h *history) tool() {
 			continue
 		}
 		if item.Query != nil {
-			h.do(session.Answer{Call: item.Call, Allow: rapid.Bool().Draw(h.t, "allow"), Remember: rapid.Bool().Draw(h.t, "remember")})
+			h.do(session.Answer{Call: item.Call, Allow: rapid.Bool().Draw(h.t, "allow"), Scope: session.Scope(rapid.IntRange(0, 2).Draw(h.t, "scope"))})
 			return
 		}
 		if rapid.Bool().Draw(h.t, "output") {

@@ -2801,6 +2801,7 @@ type Head struct {
 	Summary       string   `protobuf:"bytes,20,opt,name=summary" json:"summary,omitempty"`
 	Summarized    uint32   `protobuf:"varint,21,opt,name=summarized" json:"summarized,omitempty"`
 	Shortened     uint32   `protobuf:"varint,22,opt,name=shortened" json:"shortened,omitempty"`
+	Compacted     uint32   `protobuf:"varint,23,opt,name=compacted" json:"compacted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2985,6 +2986,13 @@ func (x *Head) GetSummarized() uint32 {
 func (x *Head) GetShortened() uint32 {
 	if x != nil {
 		return x.Shortened
+	}
+	return 0
+}
+
+func (x *Head) GetCompacted() uint32 {
+	if x != nil {
+		return x.Compacted
 	}
 	return 0
 }
@@ -3685,7 +3693,7 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\adetails\x18\n" +
 	" \x01(\fR\adetails\x12\x0e\n" +
 	"\x02at\x18\v \x01(\x03R\x02at\x12.\n" +
-	"\x05query\x18\f \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\"\x82\x05\n" +
+	"\x05query\x18\f \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\"\xa0\x05\n" +
 	"\x04Head\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x10\n" +
@@ -3714,7 +3722,8 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\n" +
 	"summarized\x18\x15 \x01(\rR\n" +
 	"summarized\x12\x1c\n" +
-	"\tshortened\x18\x16 \x01(\rR\tshortened\"\xeb\x01\n" +
+	"\tshortened\x18\x16 \x01(\rR\tshortened\x12\x1c\n" +
+	"\tcompacted\x18\x17 \x01(\rR\tcompacted\"\xeb\x01\n" +
 	"\x05Block\x12-\n" +
 	"\x04text\x18\x01 \x01(\v2\x17.roost.eventlog.v1.TextH\x00R\x04text\x12<\n" +
 	"\treasoning\x18\x02 \x01(\v2\x1c.roost.eventlog.v1.ReasoningH\x00R\treasoning\x120\n" +
