@@ -26,27 +26,6 @@ const (
 	ExitInterrupted = 130 // the run was aborted, or the command interrupted
 )
 
-// Server is what the command line does not do itself. The composition root gives it; every
-// field is required.
-type Server struct {
-	// Version of this program.
-	Version string
-	// Serve runs a server until ctx ends, and returns nil then.
-	Serve func(ctx context.Context, opt ServeOptions) error
-	// Embedded starts a server in this process, for one command. It returns an address as
-	// client.Options has it, and a function that stops the server and waits for that.
-	Embedded func(ctx context.Context, opt ServeOptions) (address string, stop func(), err error)
-}
-
-// ServeOptions are the choices that the command line can make for a server. Empty ones are
-// left to the configuration and its defaults.
-type ServeOptions struct {
-	Config string // path of the configuration file
-	Data   string // data directory
-	Socket string // path of the Unix socket
-	Listen string // address of the HTTP listener, "host:port"
-}
-
 // Run obeys args, without the program's name, and returns the exit code. When ctx ends, a run
 // in progress is aborted first.
 func Run(ctx context.Context, server Server, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -59,7 +38,7 @@ type app struct {
 	server   Server
 	stdin    io.Reader
 	out, err *terminal
-	serve    ServeOptions
+	choice   choice
 	address  string // of the server, when the user names one
 	began    bool   // the arguments made sense
 }
@@ -110,8 +89,8 @@ Environment: ROOST_SERVER and ROOST_TOKEN name a server elsewhere; NO_COLOR turn
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.serve.Config, "config", "", "configuration file (default "+config.DefaultPath()+")")
-	flags.StringVar(&a.serve.Data, "data", "", "data directory (default "+config.DefaultDataDir()+")")
+	flags.StringVar(&a.choice.config, "config", "", "configuration file (default "+config.DefaultPath()+")")
+	flags.StringVar(&a.choice.data, "data", "", "data directory (default "+config.DefaultDataDir()+")")
 	flags.StringVar(&a.address, "server", "", "server address: http://HOST:PORT, https://HOST:PORT or unix:PATH")
 	root.AddCommand(a.runCommand(), a.sessionsCommand(), a.modelsCommand(), a.schemaCommand(), a.serveCommand(), a.versionCommand())
 	a.note(root)
@@ -139,16 +118,6 @@ func (a *app) versionCommand() *cobra.Command {
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Run: func(*cobra.Command, []string) { a.out.printf("roost %s\n", a.server.Version) },
 	}
-}
-
-func (a *app) serveCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "serve", Short: "Run the server until it is interrupted", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.server.Serve(cmd.Context(), a.serve) },
-	}
-	cmd.Flags().StringVar(&a.serve.Socket, "socket", "", "Unix socket; HTTP is spoken on the same path with .http added")
-	cmd.Flags().StringVar(&a.serve.Listen, "listen", "", "also listen for HTTP on HOST:PORT")
-	return cmd
 }
 
 // exactly is cobra.ExactArgs with names for what is missing.

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,7 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/internal/control"
 	"github.com/roost-dev/roost/internal/control/controltest"
 	"github.com/roost-dev/roost/internal/provider"
@@ -114,6 +115,15 @@ func TestRunFails(t *testing.T) {
 		code: ExitFailed, out: "half\n",
 		beside: "session s1\nerror: the provider broke\n",
 	})
+}
+
+// What the model says is not torn apart in a file, however often the stream broke.
+func TestRetryLeavesTheTextWhole(t *testing.T) {
+	f := start(t, controltest.Breaks(provider.FaultNetwork, "one wo"), controltest.Says("rd\n"))
+	got := f.cmd("run", "--cwd", "/", "hello")
+	if got.out != "one word\n" || !strings.Contains(got.beside, ": the provider broke\n") || got.code != ExitOK {
+		t.Errorf("exit code %d, output %q beside %q", got.code, got.out, got.beside)
+	}
 }
 
 var (
@@ -240,42 +250,73 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// configuration writes one and returns its path.
+func configuration(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	text := "providers:\n  demo:\n    api: scripted\nlog:\n  format: json\n  level: error\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // Without a server one is started for the command, and stopped after it.
 func TestEmbedded(t *testing.T) {
 	f := start(t, controltest.Says("Hello."))
 	dir := t.TempDir()
 	stopped := 0
+	socket := ""
 	server := Server{Embedded: func(_ context.Context, opt ServeOptions) (string, func(), error) {
-		if opt.Data != dir || opt.Config != "c.yaml" {
+		if opt.Data != dir || opt.Config == nil || opt.Logger == nil || opt.Out == nil {
 			t.Errorf("options %+v", opt)
 		}
+		socket = opt.Socket
 		return f.address, func() { stopped++ }, nil
 	}}
 	var out, beside bytes.Buffer
-	code := Run(t.Context(), server, []string{"--data", dir, "--config", "c.yaml", "run", "--cwd", "/", "hi"}, nil, &out, &beside)
+	args := []string{"--data", dir, "--config", configuration(t), "run", "--cwd", "/", "hi"}
+	code := Run(t.Context(), server, args, nil, &out, &beside)
 	if code != ExitOK || out.String() != "Hello.\n" || stopped != 1 {
 		t.Errorf("exit code %d, output %q, stopped %d times\n%s", code, &out, stopped, &beside)
 	}
-	server.Embedded = func(context.Context, ServeOptions) (string, func(), error) {
-		return "", nil, &client.Error{Kind: client.Unreachable, Message: "cannot start"}
+	if _, err := os.Stat(filepath.Dir(socket)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket's folder is left: %v", err)
 	}
-	if code := Run(t.Context(), server, []string{"--data", dir, "models"}, nil, &out, &beside); code != ExitUnreachable {
-		t.Errorf("exit code %d, want %d", code, ExitUnreachable)
+	server.Embedded = func(context.Context, ServeOptions) (string, func(), error) {
+		return "", nil, errors.New("the data directory is in use")
+	}
+	beside.Reset()
+	if code := Run(t.Context(), server, args, nil, &out, &beside); code != ExitFailed || beside.String() != "roost: the data directory is in use\n" {
+		t.Errorf("exit code %d, want %d:\n%s", code, ExitFailed, &beside)
 	}
 }
 
 func TestServe(t *testing.T) {
 	var got ServeOptions
-	server := Server{Serve: func(_ context.Context, opt ServeOptions) error {
+	server := Server{Version: "v", Serve: func(_ context.Context, opt ServeOptions) error {
 		got = opt
-		return errors.New("the data directory is in use")
+		opt.Logger.Error("logged")
+		return errors.New("broken")
 	}}
+	dir := t.TempDir()
 	var out, beside bytes.Buffer
-	code := Run(t.Context(), server, []string{"serve", "--config", "c", "--data", "d", "--socket", "s", "--listen", "l:1"}, nil, &out, &beside)
-	if want := (ServeOptions{Config: "c", Data: "d", Socket: "s", Listen: "l:1"}); got != want || code != ExitFailed {
-		t.Errorf("got %+v, exit code %d", got, code)
+	code := Run(t.Context(), server, []string{
+		"serve", "--config", configuration(t), "--data", dir, "--listen", "l:1", "--tls-cert", "c", "--tls-key", "k",
+	}, nil, &out, &beside)
+	if code != ExitFailed || got.Data != dir || got.Listen != "l:1" || got.TLSCert != "c" || got.TLSKey != "k" || got.Version != "v" {
+		t.Errorf("exit code %d, options %+v", code, got)
 	}
-	if beside.String() != "roost: the data directory is in use\n" {
+	if want := filepath.Join(dir, "run", "roost.sock"); got.Socket != want {
+		t.Errorf("socket %s, want %s", got.Socket, want)
+	}
+	if log, said, _ := strings.Cut(beside.String(), "\n"); !json.Valid([]byte(log)) || said != "roost: broken\n" {
 		t.Errorf("said %q", &beside)
+	}
+	if code := Run(t.Context(), server, []string{"serve", "--config", "/nonexistent.yaml"}, nil, &out, &beside); code != ExitFailed {
+		t.Errorf("exit code %d without its configuration", code)
+	}
+	if code := Run(t.Context(), server, []string{"serve", "--tls-cert", "c"}, nil, &out, &beside); code != ExitUsage {
+		t.Errorf("exit code %d with half of TLS", code)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/roost-dev/roost/client"
@@ -52,8 +51,8 @@ func probe(ctx context.Context, c *client.Client) error {
 }
 
 func (a *app) dataDir() string {
-	if a.serve.Data != "" {
-		return a.serve.Data
+	if a.choice.data != "" {
+		return a.choice.data
 	}
 	return config.DefaultDataDir()
 }
@@ -74,18 +73,11 @@ func (a *app) local(ctx context.Context) (*client.Client, error) {
 // embedded starts a server that goes on until done, also when ctx ends: it is needed to abort
 // what runs.
 func (a *app) embedded(ctx context.Context) (*client.Client, func(), error) {
-	address, stop, err := a.server.Embedded(context.WithoutCancel(ctx), a.serve)
+	address, stop, err := a.embed(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, nil, err
 	}
-	token := ""
-	if !strings.HasPrefix(address, "unix:") {
-		if token, err = client.ReadToken(a.dataDir()); err != nil {
-			stop()
-			return nil, nil, err
-		}
-	}
-	c, err := client.New(client.Options{Address: address, Token: token})
+	c, err := client.New(client.Options{Address: address})
 	if err != nil {
 		stop()
 		return nil, nil, err

@@ -23,14 +23,15 @@ type printer struct {
 	out, aside *terminal
 	users      bool // show prompts, too; steers are always shown
 
-	next   int   // index of the first item not shown to its end
-	shown  []int // bytes of each block of that item
-	begun  bool  // that tool item's call has been shown
-	open   *terminal
-	kind   string // of the block shown last
-	retry  string // the retry shown last
-	failed string // the error shown last
-	ended  uint32 // the newest run whose end has been shown or is of no interest
+	next   int       // index of the first item not shown to its end
+	shown  []int     // bytes of each block of that item
+	begun  bool      // that tool item's call has been shown
+	open   *terminal // where a text has begun that may go on
+	kind   string    // of that text
+	midway bool      // its line has not ended
+	retry  string    // the retry shown last
+	failed string    // the error shown last
+	ended  uint32    // the newest run whose end has been shown or is of no interest
 }
 
 // skip takes what is in the view for known. Before the first update it spares the user the
@@ -88,9 +89,9 @@ func (p *printer) assistant(a *roostv1.Assistant) bool {
 		}
 		switch b.Kind.(type) {
 		case *roostv1.Block_Text:
-			p.stream(p.out, fmt.Sprint("text", n), p.out.text(fresh))
+			p.stream(p.out, fmt.Sprint("text", n), fresh, p.out.text(fresh))
 		case *roostv1.Block_Reasoning:
-			p.stream(p.aside, fmt.Sprint("reasoning", n), p.aside.style(dim, p.aside.clean(fresh)))
+			p.stream(p.aside, fmt.Sprint("reasoning", n), fresh, p.aside.style(dim, p.aside.clean(fresh)))
 		}
 	}
 	if a.Status == roostv1.Status_STATUS_STREAMING {
@@ -157,24 +158,27 @@ func (p *printer) status(s *roostv1.Session) {
 }
 
 // stream writes a piece of a text that may go on.
-func (p *printer) stream(t *terminal, kind, text string) {
+func (p *printer) stream(t *terminal, kind, text, styled string) {
 	if p.open != nil && p.kind != kind {
 		p.close()
 	}
-	p.open, p.kind = t, kind
-	t.printf("%s", text)
+	p.open, p.kind, p.midway = t, kind, !strings.HasSuffix(text, "\n")
+	t.printf("%s", styled)
 }
 
-// close ends the line of a text that does not go on.
+// close ends a text.
 func (p *printer) close() {
-	if p.open != nil {
+	if p.open != nil && p.midway {
 		p.open.printf("\n")
 	}
 	p.open = nil
 }
 
-// say writes a line beside the output.
+// say writes a line beside the output. A text that is open goes on behind it, unless that
+// would be on the same line: in a file it is never torn apart.
 func (p *printer) say(line string) {
-	p.close()
+	if p.open == p.aside || p.out.tty && p.aside.tty {
+		p.close()
+	}
 	p.aside.printf("%s\n", line)
 }

@@ -73,15 +73,33 @@ func (a *app) prompt(ctx context.Context, opt runOptions, text string) error {
 		return err
 	}
 	defer done()
-	r := &oneRun{client: c, show: a.show(opt.json), warn: a.lost}
+	r := &oneRun{client: c, show: a.show(opt.json), outage: outage{err: a.err}}
 	if err := r.open(ctx, opt); err != nil {
 		return err
 	}
 	return r.obey(ctx, text)
 }
 
-func (a *app) lost(err error, wait time.Duration) {
-	a.err.printf("%s\n", a.err.style(yellow, fmt.Sprintf("connection lost (%s); trying again in %v", a.err.clean(err.Error()), wait.Round(time.Millisecond))))
+// outage tells of a lost connection once, and once that it is back, however many attempts
+// that takes.
+type outage struct {
+	err  *terminal
+	down bool
+}
+
+func (o *outage) lost(err error, _ time.Duration) {
+	if !o.down {
+		o.err.printf("%s\n", o.err.style(yellow, "connection lost, trying again until it is back: "+o.err.clean(err.Error())))
+	}
+	o.down = true
+}
+
+// back is called with every frame.
+func (o *outage) back() {
+	if o.down {
+		o.err.printf("%s\n", o.err.style(yellow, "connected again"))
+	}
+	o.down = false
 }
 
 // shower shows a run.
@@ -116,7 +134,7 @@ func (s *textShower) result(*client.View)        { s.close() }
 type oneRun struct {
 	client *client.Client
 	show   shower
-	warn   func(error, time.Duration)
+	outage outage
 	id     string // of the session
 	run    uint32
 	view   client.View
@@ -188,10 +206,11 @@ func (r *oneRun) obey(ctx context.Context, text string) error {
 
 // follow shows what happens until the run has ended.
 func (r *oneRun) follow(ctx context.Context) error {
-	for frame, err := range r.client.Watch(ctx, r.id, client.WatchOptions{From: r.view.Position, Lost: r.warn}) {
+	for frame, err := range r.client.Watch(ctx, r.id, client.WatchOptions{From: r.view.Position, Lost: r.outage.lost}) {
 		if err != nil {
 			return err
 		}
+		r.outage.back()
 		r.show.frame(frame)
 		r.view.Apply(frame)
 		r.show.update(&r.view)

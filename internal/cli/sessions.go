@@ -128,10 +128,12 @@ func (a *app) watchSession(ctx context.Context, c *client.Client, args []string)
 	p := printer{out: a.out, aside: a.err, users: true}
 	defer p.close()
 	var v client.View
-	for frame, err := range c.Watch(ctx, args[0], client.WatchOptions{Lost: a.lost}) {
+	o := outage{err: a.err}
+	for frame, err := range c.Watch(ctx, args[0], client.WatchOptions{Lost: o.lost}) {
 		if err != nil {
 			return err
 		}
+		o.back()
 		v.Apply(frame)
 		p.update(&v)
 	}

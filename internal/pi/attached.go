@@ -118,6 +118,7 @@ func (a *attachment) answer(r *piwire.Request, s *session.State, err error) {
 	if err == nil {
 		var snapshot *piwire.SessionSnapshot
 		if snapshot, err = c.snapshot(s, a.attached); err == nil {
+			c.reserve(snapshot)
 			c.send(&piwire.Response{ID: r.ID, Result: &piwire.SessionResult{Command: r.Command.CommandName(), Session: snapshot}})
 			return
 		}

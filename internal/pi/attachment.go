@@ -124,6 +124,7 @@ func (c *conn) welcome(a *attachment, command piwire.CommandName, request string
 	c.enter(a)
 	a.stream.Reset(a.state)
 	if c.sendSnapshot(a, snapshot) {
+		c.reserve(snapshot)
 		c.send(&piwire.Response{ID: request, Result: &piwire.SessionResult{Command: command, Session: snapshot}})
 	}
 	return a, nil
@@ -228,14 +229,23 @@ func (c *conn) snapshot(s *session.State, attached bool) (*piwire.SessionSnapsho
 
 // sendSnapshot writes a snapshot event. The caller holds writing.
 func (c *conn) sendSnapshot(a *attachment, snapshot *piwire.SessionSnapshot) bool {
-	ok := c.send(&piwire.SessionSnapshotEvent{Snapshot: snapshot})
-	a.size = 0
+	a.size = c.reserve(snapshot)
+	return c.send(&piwire.SessionSnapshotEvent{Snapshot: snapshot})
+}
+
+// reserve makes room for a message with a snapshot, which is large and would be copied
+// several times while its buffer grows. It returns the size of the transcript. The caller
+// holds writing.
+func (c *conn) reserve(snapshot *piwire.SessionSnapshot) int {
+	size := 0
 	for _, i := range snapshot.Transcript {
 		if raw, isRaw := i.(*piwire.RawItem); isRaw {
-			a.size += raw.Size()
+			size += raw.Size()
 		}
 	}
-	return ok
+	const beside = 4 << 10 // what else a snapshot says, usually
+	c.buf = slices.Grow(c.buf[:0], size+beside)
+	return size
 }
 
 // end answers what still waits. A session that was removed is no reason to end the

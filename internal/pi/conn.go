@@ -201,7 +201,7 @@ func (c *conn) send(m piwire.ServerMessage) bool {
 }
 
 // keepBuffer is how large an encoding buffer may be to be kept for the next message.
-const keepBuffer = 64 << 10
+const keepBuffer = 16 << 10
 
 func (c *conn) keep(buf []byte) {
 	if cap(buf) > keepBuffer {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -141,6 +143,16 @@ func (echo) Run(_ context.Context, c tool.Call, progress func(tool.Progress)) to
 	return tool.Result{Text: string(c.Input)}
 }
 
+// stuck is a tool that does not end when it is told to, but at the end of the test.
+type stuck struct{ end <-chan struct{} }
+
+func (stuck) Spec() tool.Spec { return tool.Spec{Name: "stuck", Schema: []byte(`{"type":"object"}`)} }
+
+func (s stuck) Run(context.Context, tool.Call, func(tool.Progress)) tool.Result {
+	<-s.end
+	return tool.Result{}
+}
+
 type noBlobs struct{}
 
 func (noBlobs) Put(context.Context, []byte) (string, error) { return strings.Repeat("a", 64), nil }
@@ -191,7 +203,15 @@ type rig struct {
 	opt    pi.Options
 	ids    int
 	idMu   sync.Mutex
+	quiet  bool // the server is not told of removed sessions
 	stop   func()
+}
+
+// settle lets simulated time go on until nothing happens by itself any more.
+func settle() {
+	synctest.Wait()
+	time.Sleep(10 * time.Minute)
+	synctest.Wait()
 }
 
 // newRig starts a server. The options may be changed by with.
@@ -214,7 +234,7 @@ func newRig(t testing.TB, with ...func(*pi.Options)) *rig {
 
 func (r *rig) start() {
 	engine := actor.New(actor.Config{
-		Log: r.log, Models: r.model, Blobs: noBlobs{}, Tools: []tool.Tool{echo{}}, Dir: "/", OutputDir: r.t.TempDir(),
+		Log: r.log, Models: r.model, Blobs: noBlobs{}, Tools: []tool.Tool{echo{}, stuck{end: r.t.Context().Done()}}, Dir: "/", OutputDir: r.t.TempDir(),
 		DefaultModel: func() session.ModelRef { return testModel }, NewID: r.newID,
 	})
 	r.engine = &lister{Engine: engine}
@@ -223,6 +243,7 @@ func (r *rig) start() {
 	server := r.server
 	cancel := engine.Observe(func(c actor.Change) {
 		switch {
+		case c.Kind == actor.SessionRemoved && r.quiet:
 		case c.Kind == actor.SessionRemoved:
 			server.Removed(c.ID)
 		case c.Kind == actor.SessionCreated && c.Origin != pi.Origin:

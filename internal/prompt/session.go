@@ -69,7 +69,7 @@ func sent(s *session.State) []session.Item {
 
 // used is about how many tokens the next request of s takes.
 func used(s *session.State, tools []provider.Tool) int {
-	return Used(sent(s), compaction(s).Last, System(ModeAgent), tools)
+	return Used(sent(s), compaction(s).Last, System(session.ModeAgent), tools)
 }
 
 // Shrink says how to make the context of s smaller, or false when it is small enough or
@@ -117,5 +117,5 @@ func Summary(s *session.State, through int, m catalog.Model) *provider.Request {
 
 // ModeNote tells a model that the mode has changed.
 func ModeNote(m session.Mode) string {
-	return NoteMark + "\n\nThe mode has changed, and what was said of the old one no longer holds. " + modeText(Mode(m))
+	return NoteMark + "\n\nThe mode has changed, and what was said of the old one no longer holds. " + modeText(m)
 }

@@ -47,10 +47,11 @@ const (
 	ModeDebug Mode = "debug" // looks for the cause of a fault first
 )
 
+// Modes lists every mode.
+var Modes = []Mode{ModeAgent, ModeAsk, ModePlan, ModeDebug}
+
 // Valid reports whether m is one of the modes.
-func (m Mode) Valid() bool {
-	return m == ModeAgent || m == ModeAsk || m == ModePlan || m == ModeDebug
-}
+func (m Mode) Valid() bool { return slices.Contains(Modes, m) }
 
 // Usage counts the tokens of one pass, and what they cost. Input excludes what was read
 // from or written to a cache; Output includes Reasoning. Costs are in US dollars.
