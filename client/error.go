@@ -55,7 +55,6 @@ func KindOf(err error) Kind {
 // codes gives the answers that no roost made, such as those of a guard or proxy in front of
 // it, a kind.
 var codes = map[connect.Code]Kind{
-	connect.CodeUnauthenticated:   Unauthenticated,
 	connect.CodePermissionDenied:  Forbidden,
 	connect.CodeInvalidArgument:   Invalid,
 	connect.CodeResourceExhausted: TooLarge,
@@ -89,6 +88,9 @@ func typed(ctx context.Context, err error) error {
 		if info, ok := m.(*roostv1.ErrorInfo); ok && err == nil {
 			return &Error{Kind: Kind(info.Kind), Message: wire.Message(), Retry: info.Retry, cause: wire}
 		}
+	}
+	if wire.Code() == connect.CodeUnauthenticated {
+		return &Error{Kind: Unauthenticated, Message: "the server refuses the token; it is in the file " + TokenFile + " of the server's data directory", cause: wire}
 	}
 	kind, known := codes[wire.Code()]
 	if !known {

@@ -320,3 +320,17 @@ func TestServe(t *testing.T) {
 		t.Errorf("exit code %d with half of TLS", code)
 	}
 }
+
+func TestOutageIsToldOnce(t *testing.T) {
+	var beside bytes.Buffer
+	o := outage{err: &terminal{w: &beside}}
+	o.back()
+	for range 3 {
+		o.lost(errors.New("gone\x1b"), time.Second)
+	}
+	o.back()
+	o.back()
+	if got := beside.String(); got != "connection lost, trying again until it is back: gone␛\nconnected again\n" {
+		t.Errorf("said %q", got)
+	}
+}
