@@ -86,7 +86,7 @@ func sum(a, b *roostv1.Usage) *roostv1.Usage {
 
 // startTool adds the item of a call of the last answer.
 func (v *View) startTool(started *roostv1.ToolStarted, e *roostv1.Event) {
-	t := &roostv1.Tool{Host: started.Host, Status: roostv1.Status_STATUS_STREAMING}
+	t := &roostv1.Tool{Host: started.Host, Status: roostv1.Status_STATUS_STREAMING, Query: started.Query}
 	if c := v.call(started.ItemId); c != nil {
 		t.Name, t.Input = c.Name, c.Input
 	}

@@ -65,6 +65,20 @@ func (v *View) ApplyEvent(e *roostv1.Event) {
 	case *roostv1.Event_RunStarted:
 		s.Run = &roostv1.Run{Id: k.RunStarted.Run, PromptId: k.RunStarted.Item.GetUser().GetPromptId(), StartedAt: e.At}
 		v.add(k.RunStarted.Item)
+	case *roostv1.Event_ModeChanged:
+		s.Mode = k.ModeChanged.Mode
+	case *roostv1.Event_ItemsCopied:
+		for _, i := range k.ItemsCopied.Items {
+			v.add(i)
+		}
+		if n := k.ItemsCopied.LastRun; n > 0 {
+			s.LastRun = &roostv1.RunResult{Id: n, Outcome: roostv1.Outcome_OUTCOME_COMPLETED}
+		}
+	case *roostv1.Event_Rewound:
+		v.rewind(int(k.Rewound.ItemCount))
+	case *roostv1.Event_NoteAdded:
+		k.NoteAdded.Item.Run = max(s.GetLastRun().GetId(), s.GetRun().GetId())
+		v.add(k.NoteAdded.Item)
 	case *roostv1.Event_RunEnded:
 		s.LastRun = &roostv1.RunResult{Id: s.GetRun().GetId(), Outcome: k.RunEnded.Outcome, Error: k.RunEnded.Error}
 		s.Run, s.Queue = nil, nil
@@ -75,8 +89,18 @@ func (v *View) ApplyEvent(e *roostv1.Event) {
 	}
 }
 
-// add puts an item at the end of the transcript.
+// rewind leaves n items of the transcript.
+func (v *View) rewind(n int) {
+	v.Items = v.Items[:max(0, min(n-v.First, len(v.Items)))]
+	v.First = min(v.First, n)
+	v.Session.ItemCount = uint32(n)
+}
+
+// add puts an item, if there is one, at the end of the transcript.
 func (v *View) add(i *roostv1.Item) {
+	if i == nil {
+		return
+	}
 	if i.Run == 0 {
 		i.Run = v.Session.GetRun().GetId()
 	}
@@ -102,6 +126,15 @@ func (v *View) duringRun(e *roostv1.Event) {
 		run.Retry = k.Retrying.Retry
 	case *roostv1.Event_Resumed:
 		run.Retry = nil
+	case *roostv1.Event_CompactionStarted:
+		run.Compacting = true
+	case *roostv1.Event_CompactionEnded:
+		run.Compacting = false
+		v.Session.Usage = sum(v.Session.Usage, k.CompactionEnded.Usage)
+	case *roostv1.Event_QueryAnswered:
+		if t := v.Item(k.QueryAnswered.ItemId).GetTool(); t != nil {
+			t.Query = nil
+		}
 	case *roostv1.Event_ToolStarted:
 		v.startTool(k.ToolStarted, e)
 	case *roostv1.Event_ToolOutput:
@@ -109,6 +142,7 @@ func (v *View) duringRun(e *roostv1.Event) {
 	case *roostv1.Event_ToolEnded:
 		if t := v.Item(k.ToolEnded.ItemId).GetTool(); t != nil {
 			t.Status, t.Output, t.Images, t.Details = k.ToolEnded.Status, k.ToolEnded.Output, k.ToolEnded.Images, k.ToolEnded.Details
+			t.Query = nil
 			delete(v.output, k.ToolEnded.ItemId)
 		}
 	default:

@@ -196,7 +196,7 @@ func (a *actor) emit(events ...session.Event) {
 // advance lets everything happen that follows from the state by itself.
 func (a *actor) advance() {
 	for {
-		events := a.state.Advance(a.now())
+		events := a.state.Advance(policy{a.engine}, a.now())
 		if len(events) == 0 {
 			return
 		}
@@ -211,6 +211,7 @@ func (a *actor) commit() error {
 		batch := a.batch
 		a.batch = nil
 		_, ended = batch[len(batch)-1].Event.(session.RunEnded)
+		a.store.note(batch)
 		if err := a.store.append(batch); err != nil {
 			a.answer(logError(err))
 			return err
@@ -224,8 +225,19 @@ func (a *actor) commit() error {
 	a.answer(nil)
 	if ended {
 		a.store.settled(a.state, a.log)
+		a.tellHooks()
 	}
 	return nil
+}
+
+// tellHooks tells the hooks that a run has ended. Nobody waits for them.
+func (a *actor) tellHooks() {
+	e := a.engine
+	if e.cfg.Hooks == nil {
+		return
+	}
+	state := a.state.Clone()
+	e.running.Go(func() { e.cfg.Hooks.RunEnded(e.background, state) })
 }
 
 func (a *actor) answer(err error) {

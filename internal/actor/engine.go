@@ -15,6 +15,7 @@ import (
 	"github.com/roost-dev/roost/internal/catalog"
 	"github.com/roost-dev/roost/internal/eventlog"
 	"github.com/roost-dev/roost/internal/live"
+	"github.com/roost-dev/roost/internal/prompt"
 	"github.com/roost-dev/roost/internal/provider"
 	"github.com/roost-dev/roost/internal/session"
 	"github.com/roost-dev/roost/internal/tool"
@@ -37,19 +38,26 @@ type Config struct {
 	Log    eventlog.Log
 	Models Models
 	Blobs  Blobs
-	Tools  []tool.Tool
+	Tools  []tool.Tool       // those that every session has
 	NewID  func() session.ID // a new id at each call
 	Dir    string            // working directory of sessions that name none, absolute
 
-	DefaultModel    func() session.ModelRef // of sessions that name none
-	DefaultThinking session.Thinking        // ThinkingOff when empty
-	Unconfined      bool                    // file tools may leave the working directory
-	OutputDir       string                  // for tool outputs too large to return; the system's when empty
-	Env             []string                // for programs that tools start, "NAME=value"
-	IdleUnload      time.Duration           // an idle session that nobody watches leaves memory after it; 0 means 30 s
-	MaxLive         int                     // sessions in memory at a time; 0 means 10,000
-	Logger          *slog.Logger            // nil discards
-	Now             func() time.Time        // nil means time.Now
+	DefaultModel    func() session.ModelRef                                // of sessions that name none
+	DefaultThinking session.Thinking                                       // ThinkingOff when empty
+	MoreTools       func(context.Context, *session.State) []tool.Tool      // beside Tools, for one session; may take a while; nil for none
+	Judge           func(*session.State, session.ToolCall) session.Verdict // whether a call may run; does no I/O; nil allows all
+	Context         func(context.Context, *session.State) prompt.Context   // what the model is told of the project; nil for nothing
+	Remember        func(grants []string) error                            // keeps what a person has allowed for always; nil keeps nothing
+	Hooks           Hooks                                                  // nil for none
+	Compaction      prompt.Limits                                          // when the context is made smaller, and how far
+
+	Unconfined bool             // file tools may leave the working directory
+	OutputDir  string           // for tool outputs too large to return; the system's when empty
+	Env        []string         // for programs that tools start, "NAME=value"
+	IdleUnload time.Duration    // an idle session that nobody watches leaves memory after it; 0 means 30 s
+	MaxLive    int              // sessions in memory at a time; 0 means 10,000
+	Logger     *slog.Logger     // nil discards
+	Now        func() time.Time // nil means time.Now
 }
 
 // Change is something that happened to the index of sessions.
@@ -71,9 +79,8 @@ const (
 
 // Engine holds the live sessions. It is safe for concurrent use.
 type Engine struct {
-	cfg   Config
-	tools map[string]tool.Tool
-	offer []provider.Tool
+	cfg         Config
+	staticOffer []provider.Tool // of the tools that every session has, to estimate by
 
 	mu       sync.Mutex
 	actors   map[session.ID]*actor
@@ -82,6 +89,9 @@ type Engine struct {
 	closing  bool
 	running  sync.WaitGroup // actors and their restarts
 	quit     chan struct{}
+
+	background context.Context // ends when the engine closes
+	cancel     context.CancelFunc
 }
 
 // New returns an engine. Call Start before use and Close after it.
@@ -102,15 +112,11 @@ func New(cfg Config) *Engine {
 		cfg.DefaultThinking = session.ThinkingOff
 	}
 	e := &Engine{
-		cfg: cfg, tools: make(map[string]tool.Tool),
+		cfg: cfg, staticOffer: offer(cfg.Tools),
 		actors: make(map[session.ID]*actor), watchers: make(map[int]func(Change)),
 		quit: make(chan struct{}),
 	}
-	for _, t := range cfg.Tools {
-		spec := t.Spec()
-		e.tools[spec.Name] = t
-		e.offer = append(e.offer, provider.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Schema})
-	}
+	e.background, e.cancel = context.WithCancel(context.Background())
 	return e
 }
 
@@ -140,6 +146,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	if !e.closing {
 		e.closing = true
 		close(e.quit)
+		e.cancel()
 	}
 	e.mu.Unlock()
 	done := make(chan struct{})
@@ -166,6 +173,11 @@ func (e *Engine) Do(ctx context.Context, id session.ID, cmd session.Command) (se
 	r, err := deliver(ctx, e, id, m, m.reply)
 	if err != nil {
 		return session.Receipt{}, err
+	}
+	if r.err == nil && len(r.forever) > 0 && e.cfg.Remember != nil {
+		if err := e.cfg.Remember(r.forever); err != nil {
+			e.cfg.Logger.Error("a permission cannot be kept", slog.Any("error", err))
+		}
 	}
 	return r.receipt, r.err
 }
@@ -210,6 +222,22 @@ func (e *Engine) complete(ctx context.Context, id session.ID, cmd session.Comman
 			return nil, err
 		}
 		c.Levels = m.ThinkingLevels
+		return c, nil
+	case session.Prompt:
+		return e.completePrompt(ctx, id, c)
+	case session.SetMode:
+		c.Text = prompt.ModeNote(c.Mode)
+		return c, nil
+	case session.Compact:
+		if c.Through > 0 {
+			return c, nil
+		}
+		state, err := e.State(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		how, _ := policy{e}.Shrink(state, true)
+		c.Through = how.Summarize
 		return c, nil
 	}
 	return cmd, nil

@@ -19,6 +19,10 @@ func (a *actor) load() error {
 }
 
 func (a *actor) repeatable(name string) bool {
-	t, ok := a.engine.tools[name]
-	return ok && t.Spec().Repeatable
+	for _, t := range a.engine.cfg.Tools {
+		if spec := t.Spec(); spec.Name == name {
+			return spec.Repeatable
+		}
+	}
+	return false
 }

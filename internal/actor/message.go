@@ -16,6 +16,7 @@ type command struct {
 type commandReply struct {
 	receipt session.Receipt
 	err     error
+	forever []string // what a person has allowed for always
 }
 
 func (m *command) handle(a *actor) {
@@ -33,7 +34,11 @@ func (m *command) handle(a *actor) {
 		receipt.Run, receipt.Item = u.Run, u.ID
 	}
 	// A repeated command waits too: what it repeats may be in the same batch.
-	a.answers = append(a.answers, func(err error) { m.reply <- commandReply{receipt: receipt, err: err} })
+	reply := commandReply{receipt: receipt}
+	if c, ok := m.cmd.(session.Answer); ok && c.Scope == session.Always {
+		reply.forever = events[0].(session.QueryAnswered).Grants
+	}
+	a.answers = append(a.answers, func(err error) { reply.err = err; m.reply <- reply })
 }
 
 // said returns the user item of a prompt or steer, new or repeated.

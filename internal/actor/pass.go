@@ -76,20 +76,23 @@ func (a *actor) startPass(call session.CallModel) *pass {
 		return p
 	}
 	p.model = info
-	req := prompt.Request(a.state.Clone(), info, a.engine.offer)
-	req.Image = func(i session.Image) ([]byte, error) { return a.engine.cfg.Blobs.Get(ctx, i.Blob) }
-	go p.stream(ctx, model, req)
+	state := a.state.Clone()
+	go p.stream(ctx, model, func() *provider.Request {
+		return a.engine.request(ctx, prompt.Request(state, info, a.engine.offer(ctx, state)))
+	})
 	return p
 }
 
-func (p *pass) stream(ctx context.Context, model provider.Model, req *provider.Request) {
+// stream asks the model and gathers its answer. What the request takes to be made, such as
+// starting a server of tools, is part of the work.
+func (p *pass) stream(ctx context.Context, model provider.Model, request func() *provider.Request) {
 	defer close(p.over)
 	defer func() {
 		if v := recover(); v != nil {
 			p.end(provider.Errorf(provider.FaultRequest, "the provider's answer could not be read: internal error (%v)", v))
 		}
 	}()
-	for part, err := range model.Stream(ctx, req) {
+	for part, err := range model.Stream(ctx, request()) {
 		if err != nil {
 			p.end(err)
 			return
@@ -286,6 +289,10 @@ func (p *pass) settle(a *actor) {
 	fault, ok := errors.AsType[*provider.Error](err)
 	if !ok {
 		fault = provider.Errorf(provider.FaultNetwork, "the model could not be asked: %v", err)
+	}
+	if fault.Fault == provider.FaultContext {
+		a.emit(a.state.Overflow(utf8Text(fault.Message), a.now())...)
+		return
 	}
 	delay, retry := provider.Delay(a.state.Run.Attempt+1, fault)
 	a.emit(a.state.Break(utf8Text(fault.Message), retry, delay.Milliseconds(), a.now())...)

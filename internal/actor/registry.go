@@ -121,8 +121,13 @@ func (e *Engine) restart(id session.ID, reason string) {
 }
 
 // Create makes a session and returns its id. Cwd, Model and Thinking may be left empty for
-// the defaults; ID must be. Errors are *session.Error.
+// the defaults; with an ID that is there already the error is Locked. Errors are *session.Error.
 func (e *Engine) Create(ctx context.Context, c session.Create) (session.ID, error) {
+	return e.create(ctx, c, nil)
+}
+
+// create makes a session and lets events happen to it at once.
+func (e *Engine) create(ctx context.Context, c session.Create, events []session.Event) (session.ID, error) {
 	if c.Cwd == "" {
 		c.Cwd = e.cfg.Dir
 	}
@@ -141,13 +146,19 @@ func (e *Engine) Create(ctx context.Context, c session.Create) (session.ID, erro
 	} else if session.Clamp(c.Thinking, model.ThinkingLevels) != c.Thinking {
 		return "", session.Errorf(session.Invalid, "%s has no thinking level %q; it has %v", c.Model, c.Thinking, model.ThinkingLevels)
 	}
-	c.ID = e.cfg.NewID()
+	if c.ID == "" {
+		c.ID = e.cfg.NewID()
+	}
 	created, err := session.New(c)
 	if err != nil {
 		return "", err
 	}
-	record := session.Record{Seq: 1, At: e.cfg.Now().UnixMilli(), Event: created}
-	if err := e.cfg.Log.Append(ctx, c.ID, 0, []session.Record{record}); err != nil {
+	at := e.cfg.Now().UnixMilli()
+	records := []session.Record{{Seq: 1, At: at, Event: created}}
+	for _, event := range events {
+		records = append(records, session.Record{Seq: session.Seq(len(records) + 1), At: at, Event: event})
+	}
+	if err := e.cfg.Log.Append(ctx, c.ID, 0, records); err != nil {
 		return "", logError(err)
 	}
 	e.cfg.Logger.Info("session created", slog.String("session", string(c.ID)), slog.String("origin", c.Origin))

@@ -55,7 +55,7 @@ func (m *model) Find(ref session.ModelRef) (provider.Model, catalog.Model, error
 		return nil, catalog.Model{}, session.Errorf(session.Invalid, "no model %s", ref)
 	}
 	return m, catalog.Model{
-		Ref: ref, ContextWindow: 1000, MaxOutput: 100,
+		Ref: ref, ContextWindow: 100_000, MaxOutput: 100,
 		ThinkingLevels: []session.Thinking{session.ThinkingOff, session.ThinkingHigh},
 	}, nil
 }
@@ -149,22 +149,33 @@ type rig struct {
 	tools  []tool.Tool
 	engine *Engine
 	ids    int
+	change func(*Config)
 }
 
 func newRig(t *testing.T, tools []tool.Tool, answers ...answer) *rig {
 	t.Helper()
-	r := &rig{t: t, log: memlog.New(), model: &model{answers: answers}, tools: tools}
+	return newRigWith(t, nil, tools, answers...)
+}
+
+// newRigWith is newRig with a configuration that change has changed.
+func newRigWith(t *testing.T, change func(*Config), tools []tool.Tool, answers ...answer) *rig {
+	t.Helper()
+	r := &rig{t: t, log: memlog.New(), model: &model{answers: answers}, tools: tools, change: change}
 	r.start()
 	return r
 }
 
 func (r *rig) start() {
 	r.t.Helper()
-	r.engine = New(Config{
+	cfg := Config{
 		Log: r.log, Models: r.model, Blobs: noBlobs{}, Tools: r.tools, Dir: "/", DefaultModel: func() session.ModelRef { return testModel },
 		OutputDir: r.t.TempDir(),
 		NewID:     func() session.ID { r.ids++; return session.ID(fmt.Sprintf("s%d", r.ids)) },
-	})
+	}
+	if r.change != nil {
+		r.change(&cfg)
+	}
+	r.engine = New(cfg)
 	if err := r.engine.Start(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}

@@ -30,6 +30,7 @@ func TestSimulation(t *testing.T) {
 		}
 		w.steps = rapid.SliceOfN(rapid.SampledFrom([]string{
 			"prompt", "prompt", "repeat", "steer", "abort", "wait", "wait", "long wait", "crash", "disk full", "write lost", "ack lost", "watch", "unwatch", "read",
+			"allow", "deny", "compact", "rewind", "mode",
 		}), 1, 40).Draw(rt, "steps")
 		w.pauses = rapid.SliceOfN(rapid.IntRange(1, 3000), len(w.steps), len(w.steps)).Draw(rt, "pauses")
 		// The bubble needs a *testing.T; what fails inside is reported through rt afterwards.
@@ -48,7 +49,7 @@ func drawAnswer(rt *rapid.T) answer {
 	case "says":
 		do = says(text+"1", text+"2", text+"3")
 	case "calls":
-		do = calls([]string{"safe {}", "unsafe {}", "unsafe {bad"}[:rapid.IntRange(1, 3).Draw(rt, "calls")]...)
+		do = calls([]string{"safe {}", "unsafe {}", "risky {}", "unsafe {bad"}[:rapid.IntRange(1, 4).Draw(rt, "calls")]...)
 	case "breaks":
 		do = breaks(provider.FaultNetwork, text)
 	case "refuses":
@@ -123,11 +124,12 @@ func (w *world) tools() []tool.Tool {
 	return []tool.Tool{
 		fakeTool{name: "safe", repeatable: true, run: run("safe")},
 		fakeTool{name: "unsafe", run: run("unsafe")},
+		fakeTool{name: "risky", run: run("unsafe risky")},
 	}
 }
 
 func (w *world) run(t *testing.T) {
-	w.rig = newRig(t, w.tools(), w.answers...)
+	w.rig = newRigWith(t, asks, w.tools(), w.answers...)
 	defer func() { w.rig.stop() }()
 	w.id = w.rig.create()
 	for i, step := range w.steps {
@@ -173,6 +175,48 @@ func (w *world) step(t *testing.T, step string) {
 		}
 	case "unwatch":
 		w.unwatch()
+	case "allow":
+		w.answer(t, session.Answer{Allow: true})
+	case "deny":
+		w.answer(t, session.Answer{})
+	case "compact":
+		_, _ = w.rig.engine.Do(t.Context(), w.id, session.Compact{})
+	case "rewind":
+		w.rewind(t)
+	case "mode":
+		_, _ = w.rig.engine.Do(t.Context(), w.id, session.SetMode{Mode: session.ModeDebug})
+	}
+}
+
+// answer answers an open query, if there is one.
+func (w *world) answer(t *testing.T, a session.Answer) {
+	s := w.rig.state(w.id)
+	if s.Run == nil {
+		return
+	}
+	for _, item := range s.Run.Batch {
+		if item.Query != nil {
+			a.Call = item.Call
+			_, _ = w.rig.engine.Do(t.Context(), w.id, a)
+		}
+	}
+}
+
+// rewind takes the last prompt away, on purpose.
+func (w *world) rewind(t *testing.T) {
+	s := w.rig.state(w.id)
+	for i := len(s.Settled) - 1; i >= 0; i-- {
+		u, ok := s.Settled[i].(*session.User)
+		if !ok || u.Note != session.NoteNone {
+			continue
+		}
+		_, err := w.rig.engine.Do(t.Context(), w.id, session.Rewind{Item: u.ID})
+		for _, gone := range s.Settled[i:] { // an error may hide that it was done
+			if u, ok := gone.(*session.User); ok && session.AsError(err).Kind != session.Busy {
+				delete(w.acked, u.Prompt)
+			}
+		}
+		return
 	}
 }
 
@@ -254,6 +298,14 @@ func (w *world) remember(s *session.State) {
 }
 
 func (w *world) end(t *testing.T) {
+	for range 5000 { // a run may ask again and again
+		synctest.Wait()
+		if w.rig.state(w.id).Run == nil {
+			break
+		}
+		w.answer(t, session.Answer{Allow: true})
+		time.Sleep(time.Second) // simulated
+	}
 	s := w.rig.settle(w.id)
 	w.remember(s)
 	w.rig.replays(s)
@@ -292,5 +344,4 @@ func (w *world) end(t *testing.T) {
 			w.fail("%s ran %d times", call, n)
 		}
 	}
-	_ = t
 }

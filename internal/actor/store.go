@@ -18,6 +18,23 @@ type store struct {
 	through session.Seq    // where the snapshot in the log ends
 	kept    int            // how many items the snapshot has
 	idle    *session.State // at the end of the last run, nil until one is known
+	shared  int            // how many items idle has in common with the snapshot
+	low     int            // the fewest items there were since idle
+}
+
+// note watches for items that are taken away.
+func (s *store) note(records []session.Record) {
+	for _, r := range records {
+		if e, ok := r.Event.(session.Rewound); ok {
+			s.low = min(s.low, e.Items)
+		}
+	}
+}
+
+// remember notes the state at the end of a run.
+func (s *store) remember(state *session.State) {
+	s.shared = min(s.kept, s.low)
+	s.idle, s.low = state.Clone(), len(state.Settled)
 }
 
 // load returns the session's state as of its last durable event.
@@ -27,16 +44,17 @@ func (s *store) load(ctx context.Context) (*session.State, error) {
 		return nil, logError(err)
 	}
 	state := &session.State{Head: snapshot.Head, Settled: snapshot.Items}
-	s.through, s.kept = snapshot.Head.Seq, len(snapshot.Items)
+	s.through, s.kept, s.low = snapshot.Head.Seq, len(snapshot.Items), len(snapshot.Items)
 	for r, err := range s.log.Read(ctx, s.id, s.through) {
 		if err != nil {
 			return nil, logError(err)
 		}
 		state.Apply(r)
+		s.note([]session.Record{r})
 	}
 	s.seq = state.Seq
 	if state.Run == nil {
-		s.idle = state.Clone()
+		s.remember(state)
 	}
 	return state, nil
 }
@@ -53,12 +71,12 @@ func (s *store) append(records []session.Record) error {
 // worth a line in the log and nothing more: the events are all still there.
 func (s *store) settled(state *session.State, log *slog.Logger) {
 	if s.idle != nil && s.idle.Seq > s.through {
-		snapshot := eventlog.Snapshot{Head: s.idle.Head, From: s.kept, Items: s.idle.Settled[s.kept:]}
+		snapshot := eventlog.Snapshot{Head: s.idle.Head, From: s.shared, Items: s.idle.Settled[s.shared:]}
 		if err := s.log.Compact(context.Background(), s.id, snapshot); err != nil {
 			log.Warn("compaction failed", slog.Any("error", err))
 			return
 		}
 		s.through, s.kept = s.idle.Seq, len(s.idle.Settled)
 	}
-	s.idle = state.Clone()
+	s.remember(state)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,11 +21,12 @@ const maxShown = 64 << 10
 
 // toolRun runs one call in the workspace.
 type toolRun struct {
-	run    session.RunTool
-	spec   tool.Spec
-	cancel context.CancelFunc
-	over   chan struct{}
-	wake   func()
+	run        session.RunTool
+	name       string
+	repeatable bool
+	cancel     context.CancelFunc
+	over       chan struct{}
+	wake       func()
 
 	mu      sync.Mutex
 	shown   *session.ToolOutput // output that waits for the actor
@@ -41,38 +41,46 @@ type toolRun struct {
 func (a *actor) startTool(run session.RunTool) *toolRun {
 	item := a.state.Tool(run.Call)
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &toolRun{run: run, cancel: cancel, over: make(chan struct{}), wake: a.wake}
-	impl, ok := a.engine.tools[item.Name]
-	if !ok {
-		names := slices.Sorted(maps.Keys(a.engine.tools))
-		t.finish(session.ToolEnded{IsError: true, Output: fmt.Sprintf("There is no tool %q. The tools are: %s.", item.Name, strings.Join(names, ", "))})
-		close(t.over)
-		return t
-	}
-	t.spec = impl.Spec()
+	t := &toolRun{run: run, name: item.Name, cancel: cancel, over: make(chan struct{}), wake: a.wake}
 	call := tool.Call{
-		ID: string(run.Call), Input: json.RawMessage(item.Input), Dir: a.state.Cwd,
+		ID: string(run.Call), Session: string(a.id), Input: json.RawMessage(item.Input), Dir: a.state.Cwd,
 		Confined: !a.engine.cfg.Unconfined, Env: a.toolEnv(), OutputDir: a.outputDir(),
 	}
 	if len(call.Input) == 0 {
 		call.Input = json.RawMessage("{}")
 	}
-	go t.work(ctx, a, impl, call)
+	t.repeatable = a.repeatable(item.Name)
+	go t.work(ctx, a, a.state.Clone(), call)
 	return t
 }
 
-func (t *toolRun) work(ctx context.Context, a *actor, impl tool.Tool, call tool.Call) {
+func (t *toolRun) work(ctx context.Context, a *actor, s *session.State, call tool.Call) {
 	defer close(t.over)
 	defer func() {
 		if v := recover(); v != nil {
-			a.log.Error("tool failed", slog.String("tool", t.spec.Name), slog.Any("panic", v))
+			a.log.Error("tool failed", slog.String("tool", t.name), slog.Any("panic", v))
 			t.finish(session.ToolEnded{IsError: true, Output: "The tool failed: internal error."})
 		}
 	}()
 	if err := os.MkdirAll(call.OutputDir, 0o700); err != nil {
 		call.OutputDir = os.TempDir()
 	}
-	t.finish(t.ending(ctx, a, impl.Run(ctx, call, t.progress)))
+	tools := a.engine.toolsOf(ctx, s)
+	i := slices.IndexFunc(tools, func(x tool.Tool) bool { return x.Spec().Name == t.name })
+	if i < 0 {
+		t.finish(session.ToolEnded{IsError: true, Output: unknownTool(t.name, tools)})
+		return
+	}
+	t.finish(t.ending(ctx, a, a.engine.hooked(ctx, s, tools[i], call, t.progress)))
+}
+
+func unknownTool(name string, tools []tool.Tool) string {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Spec().Name
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("There is no tool %q. The tools are: %s.", name, strings.Join(names, ", "))
 }
 
 // ending turns a result into the event, and its images into blobs.
@@ -137,7 +145,7 @@ func (t *toolRun) stop(now time.Time) {
 
 // keepAtShutdown reports whether the result of a run that the shutdown cut short is worth
 // keeping: a tool that may be repeated is run again instead.
-func (t *toolRun) keepAtShutdown() bool { return !t.spec.Repeatable }
+func (t *toolRun) keepAtShutdown() bool { return !t.repeatable }
 
 func (t *toolRun) collect(a *actor) {
 	t.mu.Lock()
@@ -161,7 +169,7 @@ func (t *toolRun) collect(a *actor) {
 
 // abandon gives the call of a tool that does not stop its result.
 func (t *toolRun) abandon(a *actor) {
-	a.log.Error("tool does not stop", slog.String("tool", t.spec.Name))
+	a.log.Error("tool does not stop", slog.String("tool", t.name))
 	if item := a.state.Tool(t.run.Call); item != nil && item.Status == session.Streaming {
 		a.emit(session.ToolEnded{Call: t.run.Call, IsError: true, Output: "Aborted. The tool did not stop in time and may still be running."})
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/roost-dev/roost/internal/session"
 )
 
-// work is something that runs for the actor outside its goroutine: a [pass] or a [toolRun].
+// work is something that runs for the actor outside its goroutine: a [pass], a [toolRun] or
+// a [compaction].
 // Its methods are called by the actor only.
 type work interface {
 	effect() session.Effect
@@ -57,6 +58,8 @@ func (a *actor) reconcile() {
 			a.works = append(a.works, a.startPass(e))
 		case session.RunTool:
 			a.works = append(a.works, a.startTool(e))
+		case session.Summarize:
+			a.works = append(a.works, a.startCompaction(e))
 		case session.Wake:
 			a.wakeBy(time.UnixMilli(e.At))
 		}

@@ -86,12 +86,16 @@ func Event(r session.Record) *roostv1.Event {
 		}}
 	case session.ThinkingSet:
 		w.Kind = &roostv1.Event_SettingsChanged{SettingsChanged: &roostv1.SettingsChanged{Thinking: string(e.Thinking)}}
+	case session.ModeSet:
+		w.Kind = &roostv1.Event_ModeChanged{ModeChanged: &roostv1.ModeChanged{Mode: mode(e.Mode)}}
+	case session.ItemsCopied, session.Rewound, session.NoteAdded, session.CompactionStarted, session.CompactionEnded:
+		contextEvent(w, r)
 	case session.RunStarted, session.SteerQueued, session.SteerDelivered, session.AbortRequested, session.RunEnded:
 		runEvent(w, r)
 	case session.PassStarted, session.BlockStarted, session.BlockEnded,
 		session.PassInterrupted, session.PassResumed, session.PassEnded:
 		passEvent(w, r)
-	case session.ToolStarted, session.ToolOutput, session.ToolEnded:
+	case session.ToolStarted, session.ToolOutput, session.ToolEnded, session.QueryAnswered:
 		toolEvent(w, r.Event)
 	default:
 		panic(fmt.Sprintf("controlview: unknown event %T", e))
@@ -99,13 +103,37 @@ func Event(r session.Record) *roostv1.Event {
 	return w
 }
 
+func contextEvent(w *roostv1.Event, r session.Record) {
+	switch e := r.Event.(type) {
+	case session.ItemsCopied:
+		copied := &roostv1.ItemsCopied{LastRun: uint32(e.LastRun)}
+		for _, i := range e.Items {
+			copied.Items = append(copied.Items, Item(i))
+		}
+		w.Kind = &roostv1.Event_ItemsCopied{ItemsCopied: copied}
+	case session.Rewound:
+		w.Kind = &roostv1.Event_Rewound{Rewound: &roostv1.Rewound{ItemCount: uint32(e.Items)}}
+	case session.NoteAdded:
+		w.Kind = &roostv1.Event_NoteAdded{NoteAdded: &roostv1.NoteAdded{
+			Item: Item(&session.User{ID: e.Item, Note: e.Note, Blocks: []session.Block{session.Text{Text: e.Text}}, At: r.At}),
+		}}
+	case session.CompactionStarted:
+		w.Kind = &roostv1.Event_CompactionStarted{CompactionStarted: &roostv1.CompactionStarted{}}
+	case session.CompactionEnded:
+		w.Kind = &roostv1.Event_CompactionEnded{CompactionEnded: &roostv1.CompactionEnded{
+			Summary: text(e.Summary), Error: text(e.Error), Usage: usage(e.Usage),
+		}}
+	}
+}
+
 func runEvent(w *roostv1.Event, r session.Record) {
 	switch e := r.Event.(type) {
 	case session.RunStarted:
-		w.Kind = &roostv1.Event_RunStarted{RunStarted: &roostv1.RunStarted{
-			Run:  uint32(e.Run),
-			Item: Item(&session.User{ID: e.Item, Run: e.Run, Prompt: e.Prompt, Blocks: e.Blocks, At: r.At}),
-		}}
+		started := &roostv1.RunStarted{Run: uint32(e.Run)}
+		if e.Item != "" {
+			started.Item = Item(&session.User{ID: e.Item, Run: e.Run, Prompt: e.Prompt, Blocks: e.Blocks, At: r.At})
+		}
+		w.Kind = &roostv1.Event_RunStarted{RunStarted: started}
 	case session.SteerQueued:
 		w.Kind = &roostv1.Event_SteerQueued{SteerQueued: &roostv1.SteerQueued{
 			Item: Item(&session.User{ID: e.Item, Prompt: e.Prompt, Steer: true, Blocks: e.Blocks, At: r.At}),
@@ -146,7 +174,11 @@ func passEvent(w *roostv1.Event, r session.Record) {
 func toolEvent(w *roostv1.Event, event session.Event) {
 	switch e := event.(type) {
 	case session.ToolStarted:
-		w.Kind = &roostv1.Event_ToolStarted{ToolStarted: &roostv1.ToolStarted{ItemId: string(e.Call), Host: host(e.Host)}}
+		w.Kind = &roostv1.Event_ToolStarted{ToolStarted: &roostv1.ToolStarted{
+			ItemId: string(e.Call), Host: host(e.Host), Query: query(e.Query),
+		}}
+	case session.QueryAnswered:
+		w.Kind = &roostv1.Event_QueryAnswered{QueryAnswered: &roostv1.QueryAnswered{ItemId: string(e.Call), Allow: e.Allow}}
 	case session.ToolOutput:
 		w.Kind = &roostv1.Event_ToolOutput{ToolOutput: &roostv1.ToolOutput{
 			ItemId: string(e.Call), Text: text(e.Text), Replace: e.Replace,

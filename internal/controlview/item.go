@@ -11,7 +11,7 @@ func Item(i session.Item) *roostv1.Item {
 	switch i := i.(type) {
 	case *session.User:
 		return &roostv1.Item{Id: string(i.ID), At: stamp(i.At), Run: uint32(i.Run), Kind: &roostv1.Item_User{User: &roostv1.User{
-			PromptId: text(i.Prompt), Steer: i.Steer, Blocks: blocks(i.Blocks),
+			PromptId: text(i.Prompt), Steer: i.Steer, Blocks: blocks(i.Blocks), Note: string(i.Note),
 		}}}
 	case *session.Assistant:
 		return &roostv1.Item{Id: string(i.ID), At: stamp(i.At), Run: uint32(i.Run), Kind: &roostv1.Item_Assistant{Assistant: &roostv1.Assistant{
@@ -22,9 +22,21 @@ func Item(i session.Item) *roostv1.Item {
 		return &roostv1.Item{Id: string(i.Call), At: stamp(i.At), Run: uint32(i.Run), Kind: &roostv1.Item_Tool{Tool: &roostv1.Tool{
 			Name: text(i.Name), Input: text(i.Input), Host: host(i.Host), Status: status(i.Status),
 			Output: text(i.Output), Images: images(i.Images), Details: text(string(i.Details)),
+			Query: query(i.Query),
 		}}}
 	}
 	return nil
+}
+
+func query(q *session.Query) *roostv1.Query {
+	if q == nil {
+		return nil
+	}
+	w := &roostv1.Query{Reason: text(q.Reason)}
+	for _, g := range q.Grants {
+		w.Grants = append(w.Grants, text(g))
+	}
+	return w
 }
 
 func blocks(list []session.Block) []*roostv1.Block {

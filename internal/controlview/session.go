@@ -17,6 +17,7 @@ func Session(s *session.State) *roostv1.Session {
 		Id: string(s.ID), Name: text(s.Name), Cwd: text(s.Cwd), Model: model(s.Model), Thinking: string(s.Thinking),
 		Parent: string(s.Parent), Origin: text(s.Origin), CreatedAt: stamp(s.CreatedAt), UpdatedAt: stamp(s.UpdatedAt),
 		ItemCount: uint32(len(s.Settled) + len(s.Unsettled())), Usage: usage(&s.Usage),
+		Mode: mode(s.Mode),
 	}
 	for _, u := range s.Queue {
 		w.Queue = append(w.Queue, Item(u))
@@ -35,6 +36,7 @@ func Session(s *session.State) *roostv1.Session {
 func run(r *session.Run) *roostv1.Run {
 	w := &roostv1.Run{
 		Id: uint32(r.ID), PromptId: text(r.Prompt), StartedAt: stamp(r.At), Pass: uint32(r.Pass), Aborting: r.Aborting,
+		Compacting: r.Compaction != nil,
 	}
 	if r.Wait != nil {
 		w.Retry = &roostv1.Retry{Reason: text(r.Wait.Reason), ResumeAt: stamp(r.Wait.Until)}
@@ -116,6 +118,14 @@ func Model(m catalog.Model) *roostv1.Model {
 		w.ThinkingLevels = append(w.ThinkingLevels, string(t))
 	}
 	return w
+}
+
+// mode gives the mode of a session that has not been given one.
+func mode(m session.Mode) string {
+	if m == "" {
+		m = session.ModeAgent
+	}
+	return string(m)
 }
 
 func model(m session.ModelRef) string {

@@ -15,121 +15,35 @@ import (
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/internal/controlview"
 	"github.com/roost-dev/roost/internal/session"
+	"github.com/roost-dev/roost/internal/testkit"
 	roostv1 "github.com/roost-dev/roost/proto/roost/v1"
 )
 
-// history makes random histories that a session can really have.
+// history is a possible history of a session, with the states on its way.
 type history struct {
-	t       *rapid.T
 	state   session.State
 	records []session.Record
 	states  []*session.State // states[i] is the state before records[i]
-	prompts int
-	now     int64
+}
+
+func (h *history) add(r session.Record) {
+	h.states = append(h.states, h.state.Clone())
+	h.state.Apply(r)
+	h.records = append(h.records, r)
 }
 
 func (h *history) emit(events ...session.Event) {
 	for _, e := range events {
-		r := session.Record{Seq: h.state.Seq + 1, At: h.now, Event: e}
-		h.states = append(h.states, h.state.Clone())
-		h.state.Apply(r)
-		h.records = append(h.records, r)
-	}
-}
-
-func (h *history) do(cmd session.Command) {
-	events, err := h.state.Decide(cmd)
-	if err == nil {
-		h.emit(events...)
+		h.add(session.Record{Seq: h.state.Seq + 1, At: 1000, Event: e})
 	}
 }
 
 var words = rapid.StringOfN(rapid.RuneFrom([]rune("abc é世🙂\n\x1b")), 1, 8, -1)
 
-func (h *history) step() {
-	h.now += 7
-	if events := h.state.Advance(h.now); len(events) > 0 {
-		h.emit(events...)
-		return
-	}
-	h.prompts++
-	id := fmt.Sprint("p", h.prompts)
-	switch rapid.IntRange(0, 19).Draw(h.t, "command") {
-	case 0:
-		h.do(session.Rename{Name: words.Draw(h.t, "name")})
-	case 1:
-		h.do(session.Steer{ID: id, Text: words.Draw(h.t, "steer")})
-	case 2:
-		h.do(session.SetModel{Model: session.ModelRef{Provider: "p", ID: words.Draw(h.t, "model")}, Levels: session.ThinkingLevels[:2]})
-	case 3:
-		h.do(session.SetThinking{Thinking: session.ThinkingMinimal, Levels: session.ThinkingLevels[:2]})
-	case 4:
-		h.do(session.Abort{})
-	default:
-		h.proceed(id)
-	}
-}
-
-func (h *history) proceed(id string) {
-	run := h.state.Run
-	switch {
-	case run == nil:
-		h.do(session.Prompt{ID: id, Text: words.Draw(h.t, "prompt")})
-	case run.Live != nil && run.Wait == nil:
-		h.model(run)
-	case len(run.Batch) > 0:
-		h.tool(run.Batch[rapid.IntRange(0, len(run.Batch)-1).Draw(h.t, "tool")])
-	}
-}
-
-func (h *history) model(run *session.Run) {
-	n := len(run.Live.Blocks)
-	switch choice := rapid.IntRange(0, 9).Draw(h.t, "part"); {
-	case choice == 0:
-		h.emit(h.state.Break("broke", rapid.Bool().Draw(h.t, "retry"), 30, h.now)...)
-	case choice == 1:
-		usage := &session.Usage{Input: 3, Output: 2, Cost: session.Cost{Input: 0.1, Output: 0.02}}
-		h.emit(session.PassEnded{Status: session.Complete, Stop: session.StopToolUse, ResponseModel: "other", Usage: usage})
-	case choice < 5 || n == 0:
-		block := rapid.SampledFrom([]session.Block{
-			session.Text{}, session.Reasoning{}, session.ToolCall{Call: session.NewCallID(run.ID, run.Pass, len(run.Live.Calls())), Name: "bash"},
-		}).Draw(h.t, "block")
-		h.emit(session.BlockStarted{Block: block})
-	case choice == 5:
-		h.emit(session.BlockEnded{Index: n - 1, Signature: "secret-proof", Redacted: rapid.Bool().Draw(h.t, "redacted")})
-	default:
-		h.emit(session.Delta{Index: n - 1, Text: words.Draw(h.t, "text")})
-	}
-}
-
-func (h *history) tool(t *session.Tool) {
-	if t.Status != session.Streaming {
-		return
-	}
-	switch rapid.IntRange(0, 4).Draw(h.t, "result") {
-	case 0:
-		h.emit(session.ToolEnded{
-			Call: t.Call, IsError: rapid.Bool().Draw(h.t, "error"), Output: words.Draw(h.t, "output"),
-			Images: []session.Image{{MIME: "image/png", Blob: "b", Size: 4}}, Details: []byte(`{"n":1}`),
-		})
-	case 1:
-		h.emit(session.ToolOutput{Call: t.Call, Text: strings.Repeat(words.Draw(h.t, "much"), 40000)})
-	default:
-		h.emit(session.ToolOutput{Call: t.Call, Text: words.Draw(h.t, "output"), Replace: rapid.Bool().Draw(h.t, "replace")})
-	}
-}
-
 func newHistory(t *rapid.T) *history {
-	h := &history{t: t, now: 1000}
-	created, err := session.New(session.Create{
-		ID: "s", Cwd: "/w", Name: "n", Model: session.ModelRef{Provider: "p", ID: "m"}, Thinking: session.ThinkingOff, Origin: "roost",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.emit(created)
-	for range rapid.IntRange(0, 120).Draw(t, "steps") {
-		h.step()
+	h := &history{}
+	for _, r := range testkit.History(t) {
+		h.add(r)
 	}
 	return h
 }
@@ -148,7 +62,7 @@ func overWire(t *rapid.T, frame *roostv1.WatchResponse) *roostv1.WatchResponse {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(raw), "secret-proof") {
+	if strings.Contains(string(raw), "signature") {
 		t.Fatal("a frame holds a reasoning signature")
 	}
 	out := new(roostv1.WatchResponse)
@@ -208,7 +122,7 @@ func same(t *rapid.T, state *session.State, got *client.View) {
 // The output of a running tool is cut alike on both sides.
 func TestLongOutput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := &history{t: t}
+		h := &history{}
 		h.emit(session.Created{ID: "s", Model: session.ModelRef{Provider: "p", ID: "m"}},
 			session.RunStarted{Run: 1, Item: "u1"}, session.PassStarted{Pass: 1, Item: "a1-1"},
 			session.BlockStarted{Block: session.ToolCall{Call: "c", Name: "bash"}}, session.PassEnded{Status: session.Complete},
@@ -269,7 +183,8 @@ var allEvents = []session.Event{
 	session.ThinkingSet{}, session.RunStarted{}, session.SteerQueued{}, session.SteerDelivered{}, session.PassStarted{},
 	session.BlockStarted{Block: session.Text{}}, session.Delta{}, session.BlockEnded{}, session.PassInterrupted{},
 	session.PassResumed{}, session.PassEnded{}, session.ToolStarted{}, session.ToolOutput{}, session.ToolEnded{},
-	session.AbortRequested{}, session.RunEnded{},
+	session.AbortRequested{}, session.RunEnded{}, session.ModeSet{}, session.ItemsCopied{}, session.Rewound{},
+	session.NoteAdded{}, session.CompactionStarted{}, session.CompactionEnded{}, session.QueryAnswered{},
 }
 
 func TestDeltaCost(t *testing.T) {

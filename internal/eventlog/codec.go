@@ -47,14 +47,11 @@ func DecodeRecord(b []byte) (session.Record, error) {
 // AppendItems appends the encoding of items to b. What AppendItems has written for two
 // slices, one after the other, decodes as their concatenation.
 func AppendItems(b []byte, items []session.Item) ([]byte, error) {
-	m := pb.Items{Items: make([]*pb.Item, len(items))}
-	for i, item := range items {
-		var err error
-		if m.Items[i], err = encodeItem(item); err != nil {
-			return b, err
-		}
+	ms, err := encodeItems(items)
+	if err != nil {
+		return b, err
 	}
-	return proto.MarshalOptions{}.MarshalAppend(b, &m)
+	return proto.MarshalOptions{}.MarshalAppend(b, &pb.Items{Items: ms})
 }
 
 // DecodeItems reads what AppendItems wrote, or returns ErrCorrupt. It keeps no reference
@@ -65,14 +62,7 @@ func DecodeItems(b []byte) ([]session.Item, error) {
 		return nil, corrupt("items: %v", err)
 	}
 	var d decoder
-	items := make([]session.Item, len(m.GetItems()))
-	for i, item := range m.GetItems() {
-		items[i] = d.item(item)
-		if d.err != nil {
-			return nil, fmt.Errorf("item %d: %w", i, d.err)
-		}
-	}
-	return items, nil
+	return d.items(m.GetItems()), d.err
 }
 
 // AppendHead appends the encoding of h to b.
@@ -85,6 +75,9 @@ func AppendHead(b []byte, h session.Head) ([]byte, error) {
 		CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt, Seq: uint64(h.Seq),
 		LastRun: uint32(h.LastRun), LastOutcome: encodeOutcome(h.LastOutcome), LastError: h.LastError,
 		Users: h.Users, Usage: encodeUsage(&h.Usage),
+		Mode: string(h.Mode), Context: h.Context, Grants: h.Grants,
+		Summary: h.Summary, Summarized: uint32(h.Summarized), Shortened: uint32(h.Shortened),
+		Compacted: uint32(h.Compacted),
 	})
 }
 
@@ -104,7 +97,9 @@ func DecodeHead(b []byte) (session.Head, error) {
 		Parent: session.ID(m.GetParent()), Origin: m.GetOrigin(),
 		CreatedAt: m.GetCreatedAt(), UpdatedAt: m.GetUpdatedAt(), Seq: session.Seq(m.GetSeq()),
 		LastRun: session.RunID(m.GetLastRun()), LastOutcome: d.outcome(m.GetLastOutcome()), LastError: m.GetLastError(),
-		Users: m.GetUsers(),
+		Users: m.GetUsers(), Mode: session.Mode(m.GetMode()), Context: m.GetContext(), Grants: m.GetGrants(),
+		Summary: m.GetSummary(), Summarized: int(m.GetSummarized()), Shortened: int(m.GetShortened()),
+		Compacted: int(m.GetCompacted()),
 	}
 	if u := decodeUsage(m.GetUsage()); u != nil {
 		h.Usage = *u

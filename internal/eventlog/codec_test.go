@@ -431,6 +431,18 @@ var (
 		session.ToolEnded{Call: "call7-3-0", IsError: true, Output: "done", Images: []session.Image{sampleImage}, Details: json.RawMessage(`{"exit":1}`)},
 		session.AbortRequested{},
 		session.RunEnded{Outcome: session.RunFailed, Error: "the provider said no"},
+		session.ModeSet{Mode: session.ModePlan},
+		session.Rewound{Items: 9},
+		session.NoteAdded{Item: "u3", Note: session.NoteContext, Text: "the rules", Context: "00ff"},
+		session.CompactionStarted{Through: 12},
+		session.CompactionEnded{Summarized: 12, Summary: "what was said", Shortened: 14, Usage: &sampleUsage, Error: "no"},
+		session.PassInterrupted{Reason: "too large", Overflow: true},
+		session.ToolStarted{Call: "call7-3-1", Query: &sampleQuery},
+		session.QueryAnswered{Call: "call7-3-1", Allow: true, Reason: "fine", Grants: []string{"bash:git push"}},
+		session.ItemsCopied{
+			Items:   []session.Item{&session.User{ID: "u1", Run: 1, Blocks: sampleBlocks[:1], At: 5}},
+			LastRun: 1, Users: 1,
+		},
 	}
 	sampleItems = []session.Item{
 		&session.User{ID: "u1", Run: 7, Prompt: "client-1", Steer: true, Blocks: sampleBlocks[:1], At: 5},
@@ -442,9 +454,13 @@ var (
 			ID: "t7-3-0", Run: 7, Call: "call7-3-0", Name: "bash", Input: `{}`, Host: session.HostClient, Status: session.Complete,
 			Output: "done", Images: []session.Image{sampleImage}, Details: json.RawMessage(`[]`), At: 7,
 		},
+		&session.User{ID: "u3", Note: session.NoteContext, Blocks: sampleBlocks[:1], At: 8},
+		&session.Tool{ID: "t7-3-1", Call: "call7-3-1", Query: &sampleQuery},
 	}
-	sampleHead = session.Head{
+	sampleQuery = session.Query{Reason: "it sends", Grants: []string{"bash:git push"}}
+	sampleHead  = session.Head{
 		ID: "01J", Cwd: "/work", Name: "a name", Model: sampleModel, Thinking: session.ThinkingLow, Parent: "01H", Origin: "pi",
 		CreatedAt: 1, UpdatedAt: 2, Seq: 3, LastRun: 4, LastOutcome: session.RunAborted, LastError: "no", Users: 5, Usage: sampleUsage,
+		Mode: session.ModeAsk, Context: "00ff", Grants: []string{"bash:git push"}, Summary: "what was said", Summarized: 6, Shortened: 7, Compacted: 8,
 	}
 )

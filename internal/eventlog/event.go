@@ -24,15 +24,44 @@ func encodeEvent(m *pb.Record, event session.Event) error {
 		m.Event = &pb.Record_ModelSet{ModelSet: &pb.ModelSet{Model: encodeModel(e.Model), Thinking: string(e.Thinking)}}
 	case session.ThinkingSet:
 		m.Event = &pb.Record_ThinkingSet{ThinkingSet: &pb.ThinkingSet{Thinking: string(e.Thinking)}}
+	case session.ModeSet:
+		m.Event = &pb.Record_ModeSet{ModeSet: &pb.ModeSet{Mode: string(e.Mode)}}
+	case session.ItemsCopied, session.Rewound, session.NoteAdded, session.CompactionStarted, session.CompactionEnded:
+		return encodeContextEvent(m, event)
 	case session.RunStarted, session.SteerQueued, session.SteerDelivered, session.AbortRequested, session.RunEnded:
 		return encodeRunEvent(m, event)
 	case session.PassStarted, session.BlockStarted, session.BlockEnded,
 		session.PassInterrupted, session.PassResumed, session.PassEnded:
 		return encodePassEvent(m, event)
-	case session.ToolStarted, session.ToolOutput, session.ToolEnded:
+	case session.ToolStarted, session.ToolOutput, session.ToolEnded, session.QueryAnswered:
 		encodeToolEvent(m, event)
 	default:
 		return fmt.Errorf("event log: event %T has no encoding", event)
+	}
+	return nil
+}
+
+func encodeContextEvent(m *pb.Record, event session.Event) error {
+	switch e := event.(type) {
+	case session.ItemsCopied:
+		items, err := encodeItems(e.Items)
+		if err != nil {
+			return err
+		}
+		m.Event = &pb.Record_ItemsCopied{ItemsCopied: &pb.ItemsCopied{Items: items, LastRun: uint32(e.LastRun), Users: e.Users}}
+	case session.Rewound:
+		m.Event = &pb.Record_Rewound{Rewound: &pb.Rewound{Items: uint32(e.Items)}}
+	case session.NoteAdded:
+		m.Event = &pb.Record_NoteAdded{NoteAdded: &pb.NoteAdded{
+			Item: string(e.Item), Note: string(e.Note), Text: e.Text, Context: e.Context,
+		}}
+	case session.CompactionStarted:
+		m.Event = &pb.Record_CompactionStarted{CompactionStarted: &pb.CompactionStarted{Through: uint32(e.Through)}}
+	case session.CompactionEnded:
+		m.Event = &pb.Record_CompactionEnded{CompactionEnded: &pb.CompactionEnded{
+			Summarized: uint32(e.Summarized), Summary: e.Summary, Shortened: uint32(e.Shortened),
+			Usage: encodeUsage(e.Usage), Error: e.Error,
+		}}
 	}
 	return nil
 }
@@ -80,7 +109,9 @@ func encodePassEvent(m *pb.Record, event session.Event) error {
 			Index: uint32(e.Index), Signature: e.Signature, Redacted: e.Redacted,
 		}}
 	case session.PassInterrupted:
-		m.Event = &pb.Record_PassInterrupted{PassInterrupted: &pb.PassInterrupted{Reason: e.Reason, ResumeAt: e.ResumeAt}}
+		m.Event = &pb.Record_PassInterrupted{PassInterrupted: &pb.PassInterrupted{
+			Reason: e.Reason, ResumeAt: e.ResumeAt, Overflow: e.Overflow,
+		}}
 	case session.PassResumed:
 		m.Event = &pb.Record_PassResumed{PassResumed: &pb.PassResumed{}}
 	case session.PassEnded:
@@ -95,7 +126,13 @@ func encodePassEvent(m *pb.Record, event session.Event) error {
 func encodeToolEvent(m *pb.Record, event session.Event) {
 	switch e := event.(type) {
 	case session.ToolStarted:
-		m.Event = &pb.Record_ToolStarted{ToolStarted: &pb.ToolStarted{Call: string(e.Call), Host: encodeHost(e.Host)}}
+		m.Event = &pb.Record_ToolStarted{ToolStarted: &pb.ToolStarted{
+			Call: string(e.Call), Host: encodeHost(e.Host), Query: encodeQuery(e.Query),
+		}}
+	case session.QueryAnswered:
+		m.Event = &pb.Record_QueryAnswered{QueryAnswered: &pb.QueryAnswered{
+			Call: string(e.Call), Allow: e.Allow, Reason: e.Reason, Grants: e.Grants,
+		}}
 	case session.ToolOutput:
 		m.Event = &pb.Record_ToolOutput{ToolOutput: &pb.ToolOutput{Call: string(e.Call), Text: e.Text, Replace: e.Replace}}
 	case session.ToolEnded:
@@ -122,18 +159,44 @@ func (d *decoder) event(m *pb.Record) session.Event {
 		return session.ModelSet{Model: decodeModel(e.ModelSet.GetModel()), Thinking: session.Thinking(e.ModelSet.GetThinking())}
 	case *pb.Record_ThinkingSet:
 		return session.ThinkingSet{Thinking: session.Thinking(e.ThinkingSet.GetThinking())}
+	case *pb.Record_ModeSet:
+		return session.ModeSet{Mode: session.Mode(e.ModeSet.GetMode())}
+	case *pb.Record_ItemsCopied, *pb.Record_Rewound, *pb.Record_NoteAdded, *pb.Record_CompactionStarted, *pb.Record_CompactionEnded:
+		return d.contextEvent(m)
 	case *pb.Record_RunStarted, *pb.Record_SteerQueued, *pb.Record_SteerDelivered, *pb.Record_AbortRequested, *pb.Record_RunEnded:
 		return d.runEvent(m)
 	case *pb.Record_PassStarted, *pb.Record_BlockStarted, *pb.Record_BlockEnded,
 		*pb.Record_PassInterrupted, *pb.Record_PassResumed, *pb.Record_PassEnded:
 		return d.passEvent(m)
-	case *pb.Record_ToolStarted, *pb.Record_ToolOutput, *pb.Record_ToolEnded:
+	case *pb.Record_ToolStarted, *pb.Record_ToolOutput, *pb.Record_ToolEnded, *pb.Record_QueryAnswered:
 		return d.toolEvent(m)
 	}
 	if n, _, size := protowire.ConsumeTag(m.ProtoReflect().GetUnknown()); size > 0 {
 		d.fail("unknown kind of event (field %d): use a newer roost", n)
 	}
 	d.fail("record without event")
+	return nil
+}
+
+func (d *decoder) contextEvent(m *pb.Record) session.Event {
+	switch e := m.GetEvent().(type) {
+	case *pb.Record_ItemsCopied:
+		c := e.ItemsCopied
+		return session.ItemsCopied{Items: d.items(c.GetItems()), LastRun: session.RunID(c.GetLastRun()), Users: c.GetUsers()}
+	case *pb.Record_Rewound:
+		return session.Rewound{Items: int(e.Rewound.GetItems())}
+	case *pb.Record_NoteAdded:
+		n := e.NoteAdded
+		return session.NoteAdded{Item: session.ItemID(n.GetItem()), Note: session.Note(n.GetNote()), Text: n.GetText(), Context: n.GetContext()}
+	case *pb.Record_CompactionStarted:
+		return session.CompactionStarted{Through: int(e.CompactionStarted.GetThrough())}
+	case *pb.Record_CompactionEnded:
+		c := e.CompactionEnded
+		return session.CompactionEnded{
+			Summarized: int(c.GetSummarized()), Summary: c.GetSummary(), Shortened: int(c.GetShortened()),
+			Usage: decodeUsage(c.GetUsage()), Error: c.GetError(),
+		}
+	}
 	return nil
 }
 
@@ -168,7 +231,8 @@ func (d *decoder) passEvent(m *pb.Record) session.Event {
 		b := e.BlockEnded
 		return session.BlockEnded{Index: int(b.GetIndex()), Signature: b.GetSignature(), Redacted: b.GetRedacted()}
 	case *pb.Record_PassInterrupted:
-		return session.PassInterrupted{Reason: e.PassInterrupted.GetReason(), ResumeAt: e.PassInterrupted.GetResumeAt()}
+		p := e.PassInterrupted
+		return session.PassInterrupted{Reason: p.GetReason(), ResumeAt: p.GetResumeAt(), Overflow: p.GetOverflow()}
 	case *pb.Record_PassResumed:
 		return session.PassResumed{}
 	case *pb.Record_PassEnded:
@@ -184,7 +248,11 @@ func (d *decoder) passEvent(m *pb.Record) session.Event {
 func (d *decoder) toolEvent(m *pb.Record) session.Event {
 	switch e := m.GetEvent().(type) {
 	case *pb.Record_ToolStarted:
-		return session.ToolStarted{Call: session.CallID(e.ToolStarted.GetCall()), Host: d.host(e.ToolStarted.GetHost())}
+		t := e.ToolStarted
+		return session.ToolStarted{Call: session.CallID(t.GetCall()), Host: d.host(t.GetHost()), Query: decodeQuery(t.GetQuery())}
+	case *pb.Record_QueryAnswered:
+		q := e.QueryAnswered
+		return session.QueryAnswered{Call: session.CallID(q.GetCall()), Allow: q.GetAllow(), Reason: q.GetReason(), Grants: q.GetGrants()}
 	case *pb.Record_ToolOutput:
 		o := e.ToolOutput
 		return session.ToolOutput{Call: session.CallID(o.GetCall()), Text: o.GetText(), Replace: o.GetReplace()}

@@ -66,7 +66,11 @@ func fill(t *rapid.T, v reflect.Value) {
 			v.Set(reflect.New(v.Type().Elem()))
 			fill(t, v.Elem())
 		}
-	case reflect.Interface: // a Block
+	case reflect.Interface:
+		if v.Type() == reflect.TypeFor[session.Item]() {
+			v.Set(reflect.ValueOf(drawItem(t)))
+			return
+		}
 		block := reflect.New(reflect.TypeOf(rapid.SampledFrom(sampleBlocks).Draw(t, "block"))).Elem()
 		fill(t, block)
 		v.Set(block)

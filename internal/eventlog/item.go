@@ -8,6 +8,46 @@ import (
 	pb "github.com/roost-dev/roost/proto/eventlog/v1"
 )
 
+func encodeItems(items []session.Item) ([]*pb.Item, error) {
+	ms := make([]*pb.Item, len(items))
+	for i, item := range items {
+		var err error
+		if ms[i], err = encodeItem(item); err != nil {
+			return nil, err
+		}
+	}
+	return ms, nil
+}
+
+func (d *decoder) items(ms []*pb.Item) []session.Item {
+	if len(ms) == 0 {
+		return nil
+	}
+	items := make([]session.Item, len(ms))
+	for i, m := range ms {
+		items[i] = d.item(m)
+		if d.err != nil {
+			d.err = fmt.Errorf("item %d: %w", i, d.err)
+			return nil
+		}
+	}
+	return items
+}
+
+func encodeQuery(q *session.Query) *pb.Query {
+	if q == nil {
+		return nil
+	}
+	return &pb.Query{Reason: q.Reason, Grants: q.Grants}
+}
+
+func decodeQuery(m *pb.Query) *session.Query {
+	if m == nil {
+		return nil
+	}
+	return &session.Query{Reason: m.GetReason(), Grants: m.GetGrants()}
+}
+
 func encodeItem(item session.Item) (*pb.Item, error) {
 	switch i := item.(type) {
 	case *session.User:
@@ -17,6 +57,7 @@ func encodeItem(item session.Item) (*pb.Item, error) {
 		}
 		return &pb.Item{Item: &pb.Item_User{User: &pb.User{
 			Id: string(i.ID), Run: uint32(i.Run), Prompt: i.Prompt, Steer: i.Steer, Blocks: blocks, At: i.At,
+			Note: string(i.Note),
 		}}}, nil
 	case *session.Assistant:
 		blocks, err := encodeBlocks(i.Blocks)
@@ -33,6 +74,7 @@ func encodeItem(item session.Item) (*pb.Item, error) {
 			Id: string(i.ID), Run: uint32(i.Run), Call: string(i.Call), Name: i.Name, Input: i.Input,
 			Host: encodeHost(i.Host), Status: encodeStatus(i.Status), Output: i.Output,
 			Images: encodeImages(i.Images), Details: i.Details, At: i.At,
+			Query: encodeQuery(i.Query),
 		}}}, nil
 	}
 	return nil, fmt.Errorf("event log: item %T has no encoding", item)
@@ -44,7 +86,7 @@ func (d *decoder) item(m *pb.Item) session.Item {
 		u := i.User
 		return &session.User{
 			ID: session.ItemID(u.GetId()), Run: session.RunID(u.GetRun()), Prompt: u.GetPrompt(),
-			Steer: u.GetSteer(), Blocks: d.blocks(u.GetBlocks()), At: u.GetAt(),
+			Steer: u.GetSteer(), Blocks: d.blocks(u.GetBlocks()), At: u.GetAt(), Note: session.Note(u.GetNote()),
 		}
 	case *pb.Item_Assistant:
 		a := i.Assistant
@@ -60,6 +102,7 @@ func (d *decoder) item(m *pb.Item) session.Item {
 			ID: session.ItemID(t.GetId()), Run: session.RunID(t.GetRun()), Call: session.CallID(t.GetCall()),
 			Name: t.GetName(), Input: t.GetInput(), Host: d.host(t.GetHost()), Status: d.status(t.GetStatus()),
 			Output: t.GetOutput(), Images: decodeImages(t.GetImages()), Details: decodeDetails(t.GetDetails()), At: t.GetAt(),
+			Query: decodeQuery(t.GetQuery()),
 		}
 	}
 	d.fail("unknown kind of item")

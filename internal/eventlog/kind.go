@@ -18,6 +18,20 @@ func Kind(event session.Event) string {
 		return "model_set"
 	case session.ThinkingSet:
 		return "thinking_set"
+	case session.ModeSet:
+		return "mode_set"
+	case session.ItemsCopied:
+		return "items_copied"
+	case session.Rewound:
+		return "rewound"
+	case session.NoteAdded:
+		return "note_added"
+	case session.CompactionStarted:
+		return "compaction_started"
+	case session.CompactionEnded:
+		return "compaction_ended"
+	case session.QueryAnswered:
+		return "query_answered"
 	case session.RunStarted:
 		return "run_started"
 	case session.SteerQueued:

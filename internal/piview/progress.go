@@ -109,7 +109,9 @@ func (p *projection) record(i int, r session.Record) {
 		if item := p.find(func(i session.Item) bool { t, ok := i.(*session.Tool); return ok && t.Call == e.Call }); item != nil {
 			p.out = append(p.out, &piwire.ItemFinished{Item: Item(item, p.images)})
 		}
-	case session.Created, session.Renamed, session.ModelSet, session.ThinkingSet, session.SteerQueued,
+	case session.ItemsCopied, session.Rewound, session.NoteAdded, session.CompactionStarted, session.CompactionEnded,
+		session.ModeSet, session.QueryAnswered,
+		session.Created, session.Renamed, session.ModelSet, session.ThinkingSet, session.SteerQueued,
 		session.PassInterrupted, session.PassResumed, session.AbortRequested, session.RunEnded, session.Delta:
 	}
 	p.due = max(p.due, due(r.Event))
@@ -119,7 +121,8 @@ func (p *projection) record(i int, r session.Record) {
 // settings.
 func due(e session.Event) Due {
 	switch e.(type) {
-	case session.Created, session.Renamed, session.ModelSet, session.ThinkingSet, session.RunStarted,
+	case session.ItemsCopied, session.Rewound, session.CompactionStarted, session.CompactionEnded,
+		session.Created, session.Renamed, session.ModelSet, session.ThinkingSet, session.RunStarted,
 		session.SteerQueued, session.SteerDelivered, session.PassInterrupted, session.PassResumed,
 		session.AbortRequested, session.RunEnded:
 		return Needed

@@ -35,9 +35,18 @@ func Snapshot(s *session.State, attached bool, limit int, images Images) (*piwir
 		snapshot.QueuedSteer = append(snapshot.QueuedSteer, Item(u, images))
 	}
 	snapshot.QueuedSteerCount = int64(len(s.Queue))
-	transcript, err := fit(s.Transcript(), limit-size, images)
+	transcript, err := fit(shown(s.Transcript()), limit-size, images)
 	snapshot.Transcript = transcript
 	return snapshot, err
+}
+
+// shown returns what people are shown of items, which may be changed: version 1 has no word
+// for what only the model is told.
+func shown(items []session.Item) []session.Item {
+	return slices.DeleteFunc(items, func(i session.Item) bool {
+		u, ok := i.(*session.User)
+		return ok && u.Note != session.NoteNone
+	})
 }
 
 // queue cuts the texts of steers so that together they have at most limit bytes. They are
@@ -164,6 +173,8 @@ func phase(p session.Phase) piwire.Phase {
 		return piwire.PhaseTurn
 	case session.PhaseRetry:
 		return piwire.PhaseRetry
+	case session.PhaseCompaction:
+		return piwire.PhaseCompaction
 	}
 	return piwire.PhaseIdle
 }

@@ -89,11 +89,12 @@ func TestCutAndSend(t *testing.T) {
 			}
 		}
 		s := running(items...)
-		sent := prompt.Build(prompt.Input{State: s, Model: seeing(), Compaction: &prompt.Compaction{Summary: "THE SUMMARY", From: items[at].ItemID()}}).Items
-		if !strings.Contains(textOf(sent[1]), "THE SUMMARY") {
-			t.Fatalf("no summary in %v", textOf(sent[1]))
+		s.Summary, s.Summarized = "THE SUMMARY", at
+		sent := prompt.Request(s, seeing(), nil).Items
+		if !slices.ContainsFunc(sent, func(i session.Item) bool { return strings.Contains(textOf(i), "THE SUMMARY") }) {
+			t.Fatalf("no summary in %v", sent)
 		}
-		isUser := func(it session.Item) bool { _, ok := it.(*session.User); return ok }
+		isUser := func(it session.Item) bool { u, ok := it.(*session.User); return ok && u.Note == session.NoteNone }
 		if i := len(items) - 1 - slices.IndexFunc(reversed(items), isUser); !slices.Contains(sent, items[i]) {
 			t.Fatal("the newest message of the user is not sent")
 		}
@@ -168,7 +169,7 @@ func TestShortenOld(t *testing.T) {
 
 func TestCompactionRequest(t *testing.T) {
 	items := []session.Item{
-		user("u1", "Make it fast."), user("u2", prompt.NoteMark+"\nmode"),
+		user("u1", "Make it fast."), &session.User{ID: "u2", Note: session.NoteMode, Blocks: []session.Block{session.Text{Text: "mode"}}},
 		&session.Assistant{Blocks: []session.Block{session.Reasoning{Text: "HIDDEN"}, session.Text{Text: "I read."}, session.ToolCall{Call: "c1", Name: "read", Input: `{"path":"a.go"}`}}},
 		&session.Tool{Call: "c1", Name: "read", Input: `{"path":"a.go"}`, Status: session.Complete, Output: strings.Repeat("x", 5000) + "```"},
 		&session.Tool{Call: "c2", Name: "edit", Input: `{"path":"b.go"}`, Status: session.Complete},

@@ -23,7 +23,6 @@ type Env struct {
 // Context is what a model is told before the first message. It is plain data, stored with
 // the session as JSON.
 type Context struct {
-	Mode      Mode            `json:"mode,omitempty"`
 	Env       Env             `json:"env"`
 	UserRules []string        `json:"userRules,omitempty"` // the user's own, from their configuration or client
 	Rules     []project.Rule  `json:"rules,omitempty"`
@@ -144,7 +143,7 @@ func fenced(text string) string {
 
 // Equal reports whether a model is told the same by c and d.
 func (c Context) Equal(d Context) bool {
-	return c.Mode.valid() == d.Mode.valid() && c.Env == d.Env && slices.Equal(c.UserRules, d.UserRules) &&
+	return c.Env == d.Env && slices.Equal(c.UserRules, d.UserRules) &&
 		slices.EqualFunc(c.Rules, d.Rules, sameRule) && slices.Equal(c.Skills, d.Skills)
 }
 

@@ -1,22 +1,6 @@
 package prompt
 
-// Mode is the way a session works.
-type Mode string
-
-// The modes (SPEC cursor 8.1).
-const (
-	ModeAgent Mode = "agent" // does what is asked
-	ModeAsk   Mode = "ask"   // answers, and changes nothing
-	ModePlan  Mode = "plan"  // works out a plan, and changes nothing
-	ModeDebug Mode = "debug" // finds the cause of a fault before it repairs it
-)
-
-// Modes lists every mode.
-var Modes = []Mode{ModeAgent, ModeAsk, ModePlan, ModeDebug}
-
-// ReadOnly reports whether a mode changes nothing. Words only ask a model for that: whoever
-// runs tools must refuse those that change things.
-func (m Mode) ReadOnly() bool { return m == ModeAsk || m == ModePlan }
+import "github.com/roost-dev/roost/internal/session"
 
 // common is the beginning of the system prompt in every mode.
 const common = `You are a coding agent. You work in a directory of the user's machine with the tools you are given, and you answer in the user's language.
@@ -31,32 +15,22 @@ const common = `You are a coding agent. You work in a directory of the user's ma
 `
 
 // System returns the system prompt of a mode: what holds in every mode first, the mode last.
-// An unknown mode is ModeAgent.
-func System(m Mode) string { return common + "\n" + modeText(m) }
+// An unknown mode is agent.
+func System(m session.Mode) string { return common + "\n" + modeText(m) }
 
-func modeText(m Mode) string {
+func modeText(m session.Mode) string {
 	switch m {
-	case ModeAsk:
+	case session.ModeAsk:
 		return `Mode: ask. The user wants an answer, not a change. Read and search as much as you need, but do not edit, create or delete files and run no command that changes anything. Point to the places you speak of as path:line. If a change is called for, describe it.
 `
-	case ModePlan:
+	case session.ModePlan:
 		return `Mode: plan. Work out how to do the task, and change nothing yet: no edits, and no command that changes anything. Find out what is there, ask the user where a decision is theirs, then give a plan: what will be different afterwards, which files change and how, in which order, how it will be checked, and what could go wrong. Make it short enough to be read and exact enough to be carried out.
 `
-	case ModeDebug:
+	case session.ModeDebug:
 		return `Mode: debug. Find the cause before you repair anything. Make the fault happen again, say which causes are possible, and rule them out by observation: logs, tests, small experiments. Do not take a guess for a finding. Repair the cause where it lies with the smallest change, show that the fault is gone, and take away what you added to observe it.
 `
-	case ModeAgent:
+	case session.ModeAgent:
 	}
 	return `Mode: agent. Carry the task through to its end: find out, change, check. Ask only when a decision is the user's and a wrong guess would cost them work.
 `
-}
-
-// valid returns m, or ModeAgent in place of an unknown one.
-func (m Mode) valid() Mode {
-	for _, k := range Modes {
-		if m == k {
-			return m
-		}
-	}
-	return ModeAgent
 }

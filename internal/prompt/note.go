@@ -17,9 +17,6 @@ const NoteMark = "[Note from the server, not from the user]"
 // keeps it there as it is: the first message of the session stays what it was.
 func Note(old, new Context) string {
 	var b strings.Builder
-	if m := new.Mode.valid(); m != old.Mode.valid() {
-		fmt.Fprintf(&b, "\nThe mode has changed, and what was said of the old one no longer holds. %s", modeText(m))
-	}
 	noteEnv(&b, old.Env, new.Env)
 	if !slices.Equal(old.UserRules, new.UserRules) {
 		if len(new.UserRules) == 0 {
@@ -38,13 +35,7 @@ func Note(old, new Context) string {
 }
 
 // isNote reports whether a user item is a note.
-func isNote(u *session.User) bool {
-	if len(u.Blocks) == 0 {
-		return false
-	}
-	t, ok := u.Blocks[0].(session.Text)
-	return ok && strings.HasPrefix(t.Text, NoteMark)
-}
+func isNote(u *session.User) bool { return u.Note != session.NoteNone }
 
 func noteEnv(b *strings.Builder, old, new Env) {
 	before := old.facts()

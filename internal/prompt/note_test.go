@@ -16,7 +16,6 @@ func TestNote(t *testing.T) {
 		change func(*prompt.Context)
 		want   []string
 	}{
-		"mode":         {func(c *prompt.Context) { c.Mode = prompt.ModeAgent }, []string{"The mode has changed", "Mode: agent."}},
 		"directory":    {func(c *prompt.Context) { c.Env.Cwd = "/else" }, []string{"Working directory is now: /else"}},
 		"no branch":    {func(c *prompt.Context) { c.Env.Branch = "" }, []string{"Git branch is no longer known."}},
 		"user's rules": {func(c *prompt.Context) { c.UserRules = []string{"Be long."} }, []string{"These apply now", "Be long."}},
@@ -51,7 +50,7 @@ func TestNote(t *testing.T) {
 
 func drawContext(t *rapid.T, label string) prompt.Context {
 	text := rapid.SampledFrom([]string{"", "a", "b"})
-	c := prompt.Context{Mode: rapid.SampledFrom(append(prompt.Modes, "")).Draw(t, label), Env: prompt.Env{Cwd: text.Draw(t, "cwd"), Date: text.Draw(t, "date")}}
+	c := prompt.Context{Env: prompt.Env{Cwd: text.Draw(t, "cwd"), Date: text.Draw(t, "date")}}
 	for _, path := range []string{"p", "q"} {
 		if rapid.Bool().Draw(t, path) {
 			kind := rapid.SampledFrom([]project.Kind{project.Always, project.Glob, project.Agent}).Draw(t, "kind")

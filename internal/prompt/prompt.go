@@ -2,58 +2,32 @@
 // session, the transcript, and what of it is left when it grows too long. Everything here is
 // a pure function of its arguments, so a request can always be made again, byte for byte.
 //
-//	system: what holds in every mode, then the mode      frozen with the session's Context
-//	first message: environment, rules, skills            frozen with the session's Context
-//	(summary, and the last message before the cut)       frozen with a Compaction
-//	items, append-only                                   a change of Context is a Note among them
+//	system                                   the same for every session
+//	environment, rules, skills               a note among the items, from the first message on
+//	(summary, and the last message before it)  until the next compaction
+//	items, append-only                       a change of mode, rules or skills is a note among them
 //
-// Nothing above the end ever changes, so that each request begins with the bytes of the one
-// before and providers find it in their caches (SPEC cursor 8.4).
+// Nothing above the end changes, so that each request begins with the bytes of the one before
+// and providers find it in their caches (SPEC cursor 8.4).
 package prompt
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/roost-dev/roost/internal/catalog"
 	"github.com/roost-dev/roost/internal/provider"
 	"github.com/roost-dev/roost/internal/session"
 )
 
-// Input is all that a request depends on. Context is what held when the session began, or
-// at its last compaction; what has changed since is in the transcript as notes.
-type Input struct {
-	State      *session.State // must not change any more
-	Context    Context
-	Model      catalog.Model
-	Tools      []provider.Tool // as the model sees them, in a fixed order
-	Compaction *Compaction     // nil while the whole transcript is sent
-}
-
-// Build returns the request of the current pass. As long as Context, Model, Tools and
-// Compaction stay the same, the request begins with everything of the one before; only a
-// pass that is taken up again ends in a note that the next request does not have.
-func Build(in Input) *provider.Request {
-	r := base(in.State, in.Model, in.Tools)
-	r.System = System(in.Context.Mode)
-	items := in.Compaction.apply(in.State.Settled)
-	items = slices.Concat([]session.Item{message(Preamble(in.Context))}, items, r.Items[len(in.State.Settled):])
-	if !in.Model.Images() {
-		items = withoutImages(items)
-	}
-	r.Items = items
-	return r
-}
-
-// Request returns the request of the current pass of s, whose state must not change any more,
-// with nothing but the working directory and the date for a context.
+// Request returns the request of the current pass of s, whose state must not change any more:
+// the system prompt, and of the transcript what [Shrink] has left.
 func Request(s *session.State, m catalog.Model, tools []provider.Tool) *provider.Request {
 	r := base(s, m, tools)
-	r.System = System(ModeAgent) + fmt.Sprintf("\nWorking directory: %s\n", s.Cwd)
-	if s.CreatedAt > 0 {
-		r.System += fmt.Sprintf("Date: %s\n", time.UnixMilli(s.CreatedAt).UTC().Format(time.DateOnly))
+	r.System = System(session.ModeAgent)
+	r.Items = slices.Concat(sent(s), r.Items[len(s.Settled):])
+	if !m.Images() {
+		r.Items = withoutImages(r.Items)
 	}
 	return r
 }
@@ -86,5 +60,5 @@ func hasText(a *session.Assistant) bool {
 
 // message is a user item that only the model sees.
 func message(text string) *session.User {
-	return &session.User{Blocks: []session.Block{session.Text{Text: text}}}
+	return &session.User{Note: session.NoteContext, Blocks: []session.Block{session.Text{Text: text}}}
 }

@@ -12,50 +12,148 @@ const (
 	MaxAttempt = 6    // breaks of a pass in a row without progress
 )
 
+// MaxCompactions limits how often the context is made smaller without a pass that succeeds.
+const MaxCompactions = 3
+
+// Policy is what the rules of the session depend on beside its events. Its answers become
+// events, so a replay asks nobody. It is called by one goroutine and does no I/O.
+type Policy interface {
+	// Judge says whether a call of the last pass may run.
+	Judge(s *State, c ToolCall) Verdict
+	// Shrink says how to make the context smaller, and false when it is small enough. With
+	// force it must not be small enough: a provider has said so.
+	Shrink(s *State, force bool) (Shrink, bool)
+}
+
+// Verdict is whether a call may run: at once, after its Query has been answered, or not at
+// all, because of Refusal.
+type Verdict struct {
+	Query   *Query
+	Refusal string // for the model
+}
+
+// Shrink makes the context smaller: the items before Summarize are summarised, unless it is
+// no further than they are already; and tool outputs before Shorten are shortened.
+type Shrink struct {
+	Summarize int
+	Shorten   int
+}
+
 // Advance returns what follows from the state by itself, at the time at (milliseconds since
-// 1970): the tools of a pass that has ended, a steer and the next pass, a broken pass taken
-// up again, the end of the run. It returns nothing while the state waits for something
-// outside (see [State.Effects]) or for a client. Apply what it returns and call it again,
-// until it returns nothing.
-func (s *State) Advance(at int64) []Event {
+// 1970): the tools of a pass that has ended, a steer and the next pass, a smaller context, a
+// broken pass taken up again, the end of the run. It returns nothing while the state waits
+// for something outside (see [State.Effects]) or for a client. Apply what it returns and call
+// it again, until it returns nothing.
+func (s *State) Advance(p Policy, at int64) []Event {
 	run := s.Run
 	switch {
 	case run == nil:
 		return nil
+	case run.Compaction != nil:
+		if run.Aborting {
+			return []Event{s.compactionFailed("aborted")}
+		}
+		return nil
 	case run.Live != nil:
-		return s.advanceLive(at)
+		return s.advanceLive(p, at)
 	case len(run.Batch) < len(run.Calls):
-		return s.startTools()
+		return s.startTools(p)
 	case len(run.Calls) > 0:
-		return nil // tools are running
+		return s.endUnanswered()
 	case run.Aborting:
 		return []Event{RunEnded{Outcome: RunAborted}}
 	}
-	return s.nextPass()
+	return s.nextPass(p)
 }
 
-func (s *State) advanceLive(at int64) []Event {
+func (s *State) advanceLive(p Policy, at int64) []Event {
 	run := s.Run
 	switch {
 	case run.Aborting:
 		return []Event{PassEnded{Status: Aborted}}
+	case run.Wait != nil && run.Wait.Overflow:
+		if events := s.shrink(p, true); events != nil {
+			return events
+		}
+		return []Event{PassEnded{Status: Failed, Error: run.Wait.Reason}}
 	case run.Wait != nil && at >= run.Wait.Until:
 		return []Event{PassResumed{}}
 	}
 	return nil
 }
 
-// startTools answers the calls of a pass: each is started, or refused at once when it cannot
-// be run. All events are one append, so either every call has begun or none.
-func (s *State) startTools() []Event {
+// endUnanswered ends the calls that wait for an answer when the run is aborted. Otherwise
+// the tools are running, or somebody is asked.
+func (s *State) endUnanswered() []Event {
+	if !s.Run.Aborting {
+		return nil
+	}
 	var events []Event
-	for _, c := range s.Run.Calls[len(s.Run.Batch):] {
-		events = append(events, ToolStarted{Call: c.Call, Host: HostWorkspace})
-		if why := s.refuse(c); why != "" {
-			events = append(events, ToolEnded{Call: c.Call, IsError: true, Output: why})
+	for _, t := range s.Run.Batch {
+		if t.Query != nil && t.Status == Streaming {
+			events = append(events, ToolEnded{Call: t.Call, IsError: true, Output: "Aborted before the tool was run."})
 		}
 	}
 	return events
+}
+
+// startTools answers the calls of a pass: each is started, or refused at once when it cannot
+// be run. All events are one append, so either every call has begun or none.
+func (s *State) startTools(p Policy) []Event {
+	var events []Event
+	for _, c := range s.Run.Calls[len(s.Run.Batch):] {
+		why := s.refuse(c)
+		var verdict Verdict
+		if why == "" {
+			verdict = p.Judge(s, c)
+			why = verdict.Refusal
+		}
+		if why != "" {
+			events = append(events, ToolStarted{Call: c.Call}, ToolEnded{Call: c.Call, IsError: true, Output: why})
+			continue
+		}
+		events = append(events, ToolStarted{Call: c.Call, Query: verdict.Query})
+	}
+	return events
+}
+
+// shrink makes the context smaller, or returns nothing when it is small enough or cannot be
+// made smaller.
+func (s *State) shrink(p Policy, force bool) []Event {
+	if s.Run.compactions >= MaxCompactions {
+		return nil
+	}
+	how, ok := p.Shrink(s, force)
+	switch {
+	case !ok:
+		return nil
+	case how.Summarize > s.Summarized:
+		return []Event{CompactionStarted{Through: how.Summarize}}
+	case how.Shorten > s.Shortened:
+		return []Event{CompactionEnded{Summarized: s.Summarized, Summary: s.Summary, Shortened: how.Shorten}}
+	}
+	return nil
+}
+
+// EndCompaction returns the end of the compaction in progress: with a summary, or with why there
+// is none. Without one, old tool outputs are shortened as far as a summary would have gone,
+// so that the context is smaller all the same.
+func (s *State) EndCompaction(summary string, usage *Usage, failure string) Event {
+	if failure != "" || summary == "" {
+		ended := s.compactionFailed(failure)
+		ended.Usage = usage
+		return ended
+	}
+	through := s.Run.Compaction.Through
+	return CompactionEnded{Summarized: through, Summary: summary, Shortened: max(s.Shortened, through), Usage: usage}
+}
+
+func (s *State) compactionFailed(why string) CompactionEnded {
+	ended := CompactionEnded{Summarized: s.Summarized, Summary: s.Summary, Shortened: s.Shortened, Error: why}
+	if !s.Run.Aborting {
+		ended.Shortened = max(s.Shortened, s.Run.Compaction.Through)
+	}
+	return ended
 }
 
 // refuse says why a call must not be run, in words for the model, or "".
@@ -83,8 +181,9 @@ func (s *State) refuse(c ToolCall) string {
 	return ""
 }
 
-// nextPass decides what comes after a pass and its tools: a steer, another pass, or the end.
-func (s *State) nextPass() []Event {
+// nextPass decides what comes after a pass and its tools: a steer, a smaller context, another
+// pass, or the end.
+func (s *State) nextPass(p Policy) []Event {
 	run := s.Run
 	switch {
 	case run.failed != "":
@@ -93,13 +192,38 @@ func (s *State) nextPass() []Event {
 		return []Event{RunEnded{Outcome: RunFailed, Error: "the model's answers broke off too often"}}
 	case run.Pass >= MaxPasses:
 		return []Event{RunEnded{Outcome: RunFailed, Error: fmt.Sprintf("the run reached its limit of %d passes", MaxPasses)}}
-	case len(s.Queue) > 0:
-		return []Event{SteerDelivered{Item: s.Queue[0].ID}, s.passStarted()}
 	}
-	if _, said := s.Settled[len(s.Settled)-1].(*Assistant); said {
+	asked, unread := s.asked()
+	switch {
+	case len(s.Queue) > 0 && !unread:
+		return []Event{SteerDelivered{Item: s.Queue[0].ID}} // one at a time
+	case !asked:
 		return []Event{RunEnded{Outcome: RunCompleted}}
 	}
+	if events := s.shrink(p, false); events != nil {
+		return events
+	}
 	return []Event{s.passStarted()}
+}
+
+// asked reports whether the transcript ends with something that the model has to answer,
+// tool results or a message of this run, and whether it is such a message. Notes do not
+// count: they are for the next time the model is asked.
+func (s *State) asked() (asked, unread bool) {
+	for i := len(s.Settled) - 1; i >= 0; i-- {
+		switch item := s.Settled[i].(type) {
+		case *Assistant:
+			return false, false
+		case *Tool:
+			return item.Run == s.Run.ID, false
+		case *User:
+			if item.Note == NoteNone {
+				unread = item.Run == s.Run.ID
+				return unread, unread
+			}
+		}
+	}
+	return false, false
 }
 
 func (s *State) passStarted() Event {
@@ -124,6 +248,16 @@ func (s *State) Break(reason string, retry bool, delay, at int64) []Event {
 	return []Event{PassInterrupted{Reason: reason, ResumeAt: at + delay}}
 }
 
+// Overflow returns what follows when the request of the current pass did not fit the model's
+// context window: it is made smaller once and the pass repeated.
+func (s *State) Overflow(reason string, at int64) []Event {
+	run := s.Run
+	if run.Aborting || run.overflowed || len(run.Live.Calls()) > 0 {
+		return s.Break(reason, false, 0, at)
+	}
+	return []Event{PassInterrupted{Reason: reason, ResumeAt: at, Overflow: true}}
+}
+
 // Recover settles what was in progress when the process died (DESIGN 6): a pass is taken up
 // again, a tool that may be repeated is left to [State.Effects], any other ends as an error.
 // Apply the events, then go on with Advance.
@@ -133,11 +267,11 @@ func (s *State) Recover(repeatable func(tool string) bool, at int64) []Event {
 		return nil
 	}
 	var events []Event
-	if run.Live != nil && run.Wait == nil {
+	if run.Live != nil && run.Wait == nil && run.Compaction == nil {
 		events = s.Break("the server was restarted", true, 0, at)
 	}
 	for _, t := range run.Batch {
-		if t.Status != Streaming || t.Host != HostWorkspace {
+		if t.Status != Streaming || t.Host != HostWorkspace || t.Query != nil {
 			continue
 		}
 		switch {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -26,11 +27,17 @@ func (s *State) Apply(r Record) {
 		s.Model, s.Thinking = e.Model, e.Thinking
 	case ThinkingSet:
 		s.Thinking = e.Thinking
+	case ModeSet:
+		s.Mode = e.Mode
+	case ItemsCopied, Rewound, NoteAdded, CompactionStarted, CompactionEnded:
+		s.applyContext(r)
 	case RunStarted:
-		s.Users++
 		s.LastRun = e.Run
-		s.Run = &Run{ID: e.Run, Prompt: e.Prompt, At: r.At}
-		s.settle(&User{ID: e.Item, Run: e.Run, Prompt: e.Prompt, Blocks: e.Blocks, At: r.At})
+		s.Run = &Run{ID: e.Run, Prompt: e.Prompt, At: r.At, manual: e.Item == ""}
+		if e.Item != "" {
+			s.Users++
+			s.settle(&User{ID: e.Item, Run: e.Run, Prompt: e.Prompt, Blocks: e.Blocks, At: r.At})
+		}
 	case SteerQueued:
 		s.Users++
 		s.Queue = append(s.Queue, &User{ID: e.Item, Run: s.Run.ID, Prompt: e.Prompt, Steer: true, Blocks: e.Blocks, At: r.At})
@@ -38,7 +45,7 @@ func (s *State) Apply(r Record) {
 		s.deliver(e.Item)
 	case PassStarted, BlockStarted, Delta, BlockEnded, PassInterrupted, PassResumed, PassEnded:
 		s.applyPass(r)
-	case ToolStarted, ToolOutput, ToolEnded:
+	case ToolStarted, ToolOutput, ToolEnded, QueryAnswered:
 		s.applyTool(r)
 	case AbortRequested:
 		s.Run.Aborting, s.Queue = true, nil
@@ -47,6 +54,42 @@ func (s *State) Apply(r Record) {
 		s.Run, s.Queue = nil, nil
 	default:
 		panic(fmt.Sprintf("session: unknown event %T", e))
+	}
+}
+
+// applyContext folds what changes the transcript or what the model is told of it.
+func (s *State) applyContext(r Record) {
+	switch e := r.Event.(type) {
+	case ItemsCopied:
+		s.Settled = append(s.Settled, e.Items...)
+		s.LastRun, s.Users = max(s.LastRun, e.LastRun), max(s.Users, e.Users)
+	case Rewound:
+		s.Settled = slices.Clip(s.Settled[:e.Items])
+		s.Shortened, s.Compacted = min(s.Shortened, e.Items), min(s.Compacted, e.Items)
+		if s.Summarized > e.Items {
+			s.Summary, s.Summarized = "", 0
+		}
+	case NoteAdded:
+		s.Users++
+		s.settle(&User{ID: e.Item, Run: s.LastRun, Note: e.Note, Blocks: []Block{Text{Text: e.Text}}, At: r.At})
+		if e.Context != "" {
+			s.Context = e.Context
+		}
+	case CompactionStarted:
+		s.Run.Compaction = &Compaction{Through: e.Through}
+		s.Run.compactions++
+	case CompactionEnded:
+		if s.Run.Compaction == nil {
+			s.Run.compactions++
+		}
+		s.Run.Compaction = nil
+		s.Summary, s.Summarized, s.Shortened, s.Compacted = e.Summary, e.Summarized, e.Shortened, len(s.Settled)
+		if e.Usage != nil {
+			s.Usage = s.Usage.Add(*e.Usage)
+		}
+		if w := s.Run.Wait; w != nil {
+			s.Run.Wait = &Wait{Reason: w.Reason, Until: w.Until}
+		}
 	}
 }
 
@@ -67,7 +110,7 @@ func (s *State) applyPass(r Record) {
 	run := s.Run
 	switch e := r.Event.(type) {
 	case PassStarted:
-		run.Pass, run.Attempt, run.stop, run.failed = e.Pass, 0, StopNone, ""
+		run.Pass, run.Attempt, run.stop, run.failed, run.overflowed = e.Pass, 0, StopNone, "", false
 		run.Live = &Assistant{ID: e.Item, Run: run.ID, Pass: e.Pass, Model: e.Model, At: r.At}
 		run.texts = nil
 	case BlockStarted:
@@ -81,7 +124,8 @@ func (s *State) applyPass(r Record) {
 	case PassInterrupted:
 		run.Attempt++
 		run.Breaks++
-		run.Wait = &Wait{Reason: e.Reason, Until: e.ResumeAt}
+		run.Wait = &Wait{Reason: e.Reason, Until: e.ResumeAt, Overflow: e.Overflow}
+		run.overflowed = run.overflowed || e.Overflow
 	case PassResumed:
 		run.Wait = nil
 	case PassEnded:
@@ -144,6 +188,8 @@ func (s *State) endPass(e PassEnded) {
 	}
 	if e.Status == Failed {
 		run.failed = e.Error
+	} else {
+		run.compactions = 0
 	}
 	run.Calls = live.Calls()
 	s.settle(live)
@@ -158,13 +204,17 @@ func (s *State) applyTool(r Record) {
 			panic(fmt.Sprintf("session %s: tool %s started in place of %s", s.ID, e.Call, call.Call))
 		}
 		run.Batch = append(run.Batch, &Tool{
-			ID: toolItemID(e.Call), Run: run.ID, Call: e.Call, Name: call.Name, Input: call.Input, Host: e.Host, At: r.At,
+			ID: toolItemID(e.Call), Run: run.ID, Call: e.Call, Name: call.Name, Input: call.Input, Host: e.Host,
+			Query: e.Query, At: r.At,
 		})
+	case QueryAnswered:
+		s.Tool(e.Call).Query = nil
+		s.Grants = append(slices.Clip(s.Grants), e.Grants...)
 	case ToolOutput:
 		run.output(e)
 	case ToolEnded:
 		t := s.Tool(e.Call)
-		t.Status, t.Output, t.Images, t.Details = Complete, e.Output, e.Images, e.Details
+		t.Status, t.Output, t.Images, t.Details, t.Query = Complete, e.Output, e.Images, e.Details, nil
 		if e.IsError {
 			t.Status = Failed
 		}

@@ -33,7 +33,15 @@ type Create struct {
 // Prompt starts a run. With the id of an earlier prompt it does nothing and succeeds, so that
 // a client that never saw the answer may ask again.
 type Prompt struct {
-	ID   string
+	ID      string
+	Text    string
+	Context Context // what the model is to know of the project; ignored when it knows it already
+	Added   string  // what a hook adds for the model; may be empty
+}
+
+// Context is what a model is told of the environment and the project of a session.
+type Context struct {
+	Hash string // empty for nothing
 	Text string
 }
 
@@ -62,12 +70,47 @@ type SetThinking struct {
 // Rename gives the session a name.
 type Rename struct{ Name string }
 
+// SetMode changes the mode. Text tells the model what that means.
+type SetMode struct {
+	Mode Mode
+	Text string
+}
+
+// Answer answers the query of a call. Exactly one answer is taken.
+type Answer struct {
+	Call   CallID
+	Allow  bool
+	Reason string // for the model, when it is not allowed
+	Scope  Scope  // how far it goes, when it is allowed
+}
+
+// Scope is how far an answer goes.
+type Scope uint8
+
+// The scopes.
+const (
+	Once    Scope = iota // this call only
+	Session              // what the query offers, for the rest of the session
+	Always               // the same, and in other sessions as well
+)
+
+// Rewind takes a user message and everything after it away.
+type Rewind struct{ Item ItemID }
+
+// Compact has old items summarised, as far as Through, now. The caller has chosen it so that
+// no call is parted from its result.
+type Compact struct{ Through int }
+
 func (Prompt) command()      {}
 func (Steer) command()       {}
 func (Abort) command()       {}
 func (SetModel) command()    {}
 func (SetThinking) command() {}
 func (Rename) command()      {}
+func (SetMode) command()     {}
+func (Answer) command()      {}
+func (Rewind) command()      {}
+func (Compact) command()     {}
 
 // New returns the event that creates a session, or why it cannot be.
 func New(c Create) (Event, error) {
@@ -147,6 +190,63 @@ func (s *State) Decide(cmd Command) ([]Event, error) {
 			return nil, err
 		}
 		return []Event{Renamed(c)}, nil
+	case Answer:
+		return s.decideAnswer(c)
+	case SetMode, Rewind, Compact:
+		return s.decideIdle(c)
+	}
+	return nil, Errorf(Internal, "unknown command %T", cmd)
+}
+
+// decideAnswer takes the first answer to a query; a later one is told so.
+func (s *State) decideAnswer(c Answer) ([]Event, error) {
+	t := s.Tool(c.Call)
+	if t == nil || t.Query == nil {
+		return nil, Errorf(NotFound, "there is no open question about %s; it may have been answered already", c.Call)
+	}
+	if len(c.Reason) > MaxPrompt || !utf8.ValidString(c.Reason) {
+		return nil, Errorf(Invalid, "the reason must be UTF-8 of at most %d bytes", MaxPrompt)
+	}
+	answered := QueryAnswered{Call: c.Call, Allow: c.Allow, Reason: c.Reason}
+	if c.Allow {
+		if c.Scope != Once {
+			answered.Grants = t.Query.Grants
+		}
+		return []Event{answered}, nil
+	}
+	why := "The person did not allow it."
+	if c.Reason != "" {
+		why += " " + c.Reason
+	}
+	return []Event{answered, ToolEnded{Call: c.Call, IsError: true, Output: why}}, nil
+}
+
+// decideIdle decides commands that only an idle session obeys.
+func (s *State) decideIdle(cmd Command) ([]Event, error) {
+	if err := s.mustBeIdle(); err != nil {
+		return nil, err
+	}
+	switch c := cmd.(type) {
+	case SetMode:
+		switch {
+		case !c.Mode.Valid():
+			return nil, Errorf(Invalid, "unknown mode %q; the modes are agent, ask, plan and debug", c.Mode)
+		case c.Mode == s.Mode:
+			return nil, nil
+		}
+		return []Event{ModeSet{Mode: c.Mode}, NoteAdded{Item: userItemID(s.Users + 1), Note: NoteMode, Text: c.Text}}, nil
+	case Rewind:
+		for i, item := range s.Settled {
+			if u, ok := item.(*User); ok && u.ID == c.Item && u.Note == NoteNone {
+				return []Event{Rewound{Items: i}}, nil
+			}
+		}
+		return nil, Errorf(NotFound, "there is no message %q of the person to go back to", c.Item)
+	case Compact:
+		if c.Through <= s.Summarized || c.Through > len(s.Settled) {
+			return nil, Errorf(Invalid, "there is nothing to compact")
+		}
+		return []Event{RunStarted{Run: s.LastRun + 1}, CompactionStarted{Through: c.Through}}, nil
 	}
 	return nil, Errorf(Internal, "unknown command %T", cmd)
 }
@@ -168,9 +268,22 @@ func (s *State) decidePrompt(c Prompt) ([]Event, error) {
 	if s.Run != nil {
 		return nil, Errorf(Busy, "The session is busy with another prompt; steer it, abort it, or wait until it is idle")
 	}
-	return []Event{RunStarted{
-		Run: s.LastRun + 1, Item: userItemID(s.Users + 1), Prompt: c.ID, Blocks: []Block{Text{Text: c.Text}},
-	}}, nil
+	var events []Event
+	users := s.Users
+	note := func(n NoteAdded) {
+		users++
+		n.Item = userItemID(users)
+		events = append(events, n)
+	}
+	if c.Context.Hash != "" && c.Context.Hash != s.Context {
+		note(NoteAdded{Note: NoteContext, Text: c.Context.Text, Context: c.Context.Hash})
+	}
+	if c.Added != "" {
+		note(NoteAdded{Note: NoteHook, Text: c.Added})
+	}
+	return append(events, RunStarted{
+		Run: s.LastRun + 1, Item: userItemID(users + 1), Prompt: c.ID, Blocks: []Block{Text{Text: c.Text}},
+	}), nil
 }
 
 func (s *State) decideSteer(c Steer) ([]Event, error) {

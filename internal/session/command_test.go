@@ -48,9 +48,9 @@ func TestDecide(t *testing.T) {
 	idle := func(t *testing.T) *session.State {
 		s := running(t)
 		apply(s, session.ToolEnded{Call: "call1-1-0"})
-		apply(s, s.Advance(0)...)
+		apply(s, s.Advance(yes{}, 0)...)
 		apply(s, session.PassEnded{Status: session.Complete, Stop: session.StopEnd})
-		apply(s, s.Advance(0)...)
+		apply(s, s.Advance(yes{}, 0)...)
 		return s
 	}
 	aborting := func(t *testing.T) *session.State {

@@ -1,7 +1,7 @@
 package session
 
-// Effect is work outside the process that a state wants to be running: [CallModel], [RunTool]
-// or [Wake]. Effects are comparable: two that are equal are the same piece of work.
+// Effect is work outside the process that a state wants to be running: [CallModel], [RunTool],
+// [Summarize] or [Wake]. Effects are comparable: two that are equal are the same piece of work.
 type Effect interface{ effect() }
 
 // CallModel streams a pass.
@@ -14,11 +14,18 @@ type CallModel struct {
 // RunTool runs a call in the workspace.
 type RunTool struct{ Call CallID }
 
+// Summarize has old items summarised.
+type Summarize struct {
+	Run     RunID
+	Through int
+}
+
 // Wake asks for Advance at a time, in milliseconds since 1970.
 type Wake struct{ At int64 }
 
 func (CallModel) effect() {}
 func (RunTool) effect()   {}
+func (Summarize) effect() {}
 func (Wake) effect()      {}
 
 // Effects returns what should be running now. Whatever else runs is to be stopped; it then
@@ -28,6 +35,9 @@ func (s *State) Effects() []Effect {
 	if run == nil || run.Aborting {
 		return nil
 	}
+	if run.Compaction != nil {
+		return []Effect{Summarize{Run: run.ID, Through: run.Compaction.Through}}
+	}
 	if run.Live != nil {
 		if run.Wait != nil {
 			return []Effect{Wake{At: run.Wait.Until}}
@@ -36,7 +46,7 @@ func (s *State) Effects() []Effect {
 	}
 	var effects []Effect
 	for _, t := range run.Batch {
-		if t.Status == Streaming && t.Host == HostWorkspace {
+		if t.Status == Streaming && t.Host == HostWorkspace && t.Query == nil {
 			effects = append(effects, RunTool{Call: t.Call})
 		}
 	}

@@ -36,7 +36,42 @@ type ModelSet struct {
 // ThinkingSet changes the thinking level.
 type ThinkingSet struct{ Thinking Thinking }
 
-// RunStarted is an accepted prompt. Its user item is in the transcript from now on.
+// ModeSet changes the mode.
+type ModeSet struct{ Mode Mode }
+
+// ItemsCopied puts settled items of another session, or of a file, into a new session.
+type ItemsCopied struct {
+	Items   []Item
+	LastRun RunID  // the newest run in them
+	Users   uint32 // user items ever made there
+}
+
+// Rewound takes the newest items away: the first Items of the transcript stay.
+type Rewound struct{ Items int }
+
+// NoteAdded tells the model something that no person said.
+type NoteAdded struct {
+	Item    ItemID
+	Note    Note
+	Text    string
+	Context string // the hash of what the model knows of the project from now on; empty when that stays
+}
+
+// CompactionStarted is the intent to have the items before Through summarised.
+type CompactionStarted struct{ Through int }
+
+// CompactionEnded says what the model is told in place of old items from now on. The items
+// themselves stay.
+type CompactionEnded struct {
+	Summarized int    // items before it are replaced by Summary
+	Summary    string // empty when Summarized is 0
+	Shortened  int    // tool outputs of items before it are shortened
+	Usage      *Usage
+	Error      string // why there is no new summary
+}
+
+// RunStarted is an accepted prompt. Its user item is in the transcript from now on. Without
+// an Item it is a compaction that somebody asked for.
 type RunStarted struct {
 	Run    RunID
 	Item   ItemID
@@ -83,6 +118,7 @@ type BlockEnded struct {
 type PassInterrupted struct {
 	Reason   string // for a person
 	ResumeAt int64  // milliseconds since 1970
+	Overflow bool   // the request did not fit the model's context window
 }
 
 // PassResumed is the intent of another request for the same pass.
@@ -98,10 +134,25 @@ type PassEnded struct {
 	Cut           bool // the stream broke after a call had begun, so the calls are answered instead of resuming
 }
 
-// ToolStarted is the intent of a tool run.
+// ToolStarted is the intent of a tool run. With a Query it runs once the query is answered.
 type ToolStarted struct {
-	Call CallID
-	Host Host
+	Call  CallID
+	Host  Host
+	Query *Query
+}
+
+// Query asks the person whether a call may run.
+type Query struct {
+	Reason string   // why it is asked
+	Grants []string // what an answer beyond this once would allow
+}
+
+// QueryAnswered is the one answer to a query.
+type QueryAnswered struct {
+	Call   CallID
+	Allow  bool
+	Reason string   // for the model, when it is not allowed
+	Grants []string // what the rest of the session may do without asking
 }
 
 // ToolOutput is output of a running tool: added to what there is, or instead of it.
@@ -159,3 +210,11 @@ func (ToolOutput) event()      {}
 func (ToolEnded) event()       {}
 func (AbortRequested) event()  {}
 func (RunEnded) event()        {}
+
+func (ModeSet) event()           {}
+func (ItemsCopied) event()       {}
+func (Rewound) event()           {}
+func (NoteAdded) event()         {}
+func (CompactionStarted) event() {}
+func (CompactionEnded) event()   {}
+func (QueryAnswered) event()     {}

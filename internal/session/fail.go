@@ -8,6 +8,9 @@ func (s *State) Fail(reason string) []Event {
 		return nil
 	}
 	var events []Event
+	if run.Compaction != nil {
+		events = append(events, s.compactionFailed(reason))
+	}
 	for _, t := range run.Batch {
 		if t.Status == Streaming {
 			events = append(events, ToolEnded{Call: t.Call, IsError: true, Output: withOutput(t.Output, "Interrupted: "+reason)})

@@ -46,7 +46,11 @@ type ItemID string
 // repeat between passes and do not survive a change of model.
 type CallID string
 
-func userItemID(n uint32) ItemID            { return ItemID(fmt.Sprintf("u%d", n)) }
+func userItemID(n uint32) ItemID { return ItemID(fmt.Sprintf("u%d", n)) }
+
+// NoteItemID returns the id of the next note or message in s.
+func NoteItemID(s *State) ItemID { return userItemID(s.Users + 1) }
+
 func passItemID(run RunID, pass int) ItemID { return ItemID(fmt.Sprintf("a%d-%d", run, pass)) }
 func toolItemID(call CallID) ItemID         { return ItemID("t" + strings.TrimPrefix(string(call), "call")) }
 

@@ -66,9 +66,21 @@ type User struct {
 	Run    RunID  // the run it began or steered
 	Prompt string // the client's id of the prompt; empty when the client gave none
 	Steer  bool
+	Note   Note    // who speaks when it is not the person; people need not be shown it
 	Blocks []Block // Text and Image
 	At     int64   // milliseconds since 1970
 }
+
+// Note says what a message that no person wrote is about.
+type Note string
+
+// The kinds of Note.
+const (
+	NoteNone    Note = ""
+	NoteContext Note = "context" // the environment, the project's rules and skills
+	NoteMode    Note = "mode"    // the mode has changed
+	NoteHook    Note = "hook"    // what a hook had to add
+)
 
 // Assistant is what a model said in one pass.
 type Assistant struct {
@@ -105,6 +117,7 @@ type Tool struct {
 	Input   string // the call's JSON text
 	Host    Host
 	Status  Status          // Streaming while it runs, then Complete or Failed
+	Query   *Query          // what is asked before it runs; nil when nothing is, or it was answered
 	Output  string          // what the model reads
 	Images  []Image         // after Output
 	Details json.RawMessage // for people and programs, not for the model; nil when there are none

@@ -36,6 +36,23 @@ func (t Thinking) Valid() bool {
 	return slices.Contains(ThinkingLevels, t)
 }
 
+// Mode is what an agent may do and how it goes about it.
+type Mode string
+
+// The modes.
+const (
+	ModeAgent Mode = "agent" // everything
+	ModeAsk   Mode = "ask"   // looks and answers, changes nothing
+	ModePlan  Mode = "plan"  // looks and makes a plan, changes nothing
+	ModeDebug Mode = "debug" // looks for the cause of a fault first
+)
+
+// Modes lists every mode.
+var Modes = []Mode{ModeAgent, ModeAsk, ModePlan, ModeDebug}
+
+// Valid reports whether m is one of the modes.
+func (m Mode) Valid() bool { return slices.Contains(Modes, m) }
+
 // Usage counts the tokens of one pass, and what they cost. Input excludes what was read
 // from or written to a cache; Output includes Reasoning. Costs are in US dollars.
 type Usage struct {

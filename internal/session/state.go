@@ -34,7 +34,17 @@ type Head struct {
 	LastOutcome Outcome
 	LastError   string
 	Users       uint32 // user items ever made, which their ids count
-	Usage       Usage  // of all passes
+	Usage       Usage  // of all passes and compactions
+
+	Mode    Mode     // ModeAgent when empty
+	Context string   // the hash of what the model knows of the project
+	Grants  []string // what may be done without asking again
+
+	// What the model is told in place of old items.
+	Summary    string
+	Summarized int // items before it are replaced by Summary
+	Shortened  int // tool outputs of items before it are shortened
+	Compacted  int // items there were when that changed last
 }
 
 // Run is a run in progress.
@@ -51,10 +61,16 @@ type Run struct {
 	Live *Assistant
 	// Wait is set while a broken pass waits to be taken up again.
 	Wait *Wait
+	// Compaction is set while old items are summarised.
+	Compaction *Compaction
 	// Calls are the calls of the last pass until all have results, and Batch their items in
 	// the same order.
 	Calls []ToolCall
 	Batch []*Tool
+
+	manual      bool // it began as a compaction that somebody asked for
+	compactions int  // compactions since the last pass that succeeded
+	overflowed  bool // the current pass did not fit the context window before
 
 	texts   []*strings.Builder // the text of each block of Live
 	outputs []*strings.Builder // the output of each item of Batch
@@ -65,9 +81,13 @@ type Run struct {
 
 // Wait is a pause before a broken pass is taken up again.
 type Wait struct {
-	Reason string
-	Until  int64 // milliseconds since 1970
+	Reason   string
+	Until    int64 // milliseconds since 1970
+	Overflow bool  // the context has to be made smaller first
 }
+
+// Compaction is a summary in the making.
+type Compaction struct{ Through int }
 
 // Phase is what a session is doing.
 type Phase uint8
@@ -77,6 +97,7 @@ const (
 	PhaseIdle Phase = iota
 	PhaseTurn
 	PhaseRetry
+	PhaseCompaction
 )
 
 // Phase returns what the session is doing.
@@ -84,6 +105,8 @@ func (s *State) Phase() Phase {
 	switch {
 	case s.Run == nil:
 		return PhaseIdle
+	case s.Run.Compaction != nil:
+		return PhaseCompaction
 	case s.Run.Wait != nil:
 		return PhaseRetry
 	}

@@ -31,6 +31,37 @@ func Fold(records []session.Record) *session.State {
 	return s
 }
 
+// Policy is a policy that answers by chance.
+type Policy struct{ T *rapid.T }
+
+// Judge allows, asks or refuses.
+func (p Policy) Judge(*session.State, session.ToolCall) session.Verdict {
+	switch rapid.IntRange(0, 5).Draw(p.T, "verdict") {
+	case 0:
+		return session.Verdict{Query: &session.Query{Reason: "why", Grants: []string{"grant"}}}
+	case 1:
+		return session.Verdict{Refusal: "not allowed"}
+	}
+	return session.Verdict{}
+}
+
+// Shrink sometimes makes the context smaller, up to a message of the person.
+func (p Policy) Shrink(s *session.State, force bool) (session.Shrink, bool) {
+	if !force && rapid.IntRange(0, 9).Draw(p.T, "shrink") > 0 {
+		return session.Shrink{}, false
+	}
+	var how session.Shrink
+	for i, item := range s.Settled {
+		if _, ok := item.(*session.User); ok && rapid.Bool().Draw(p.T, "cut") {
+			how.Summarize, how.Shorten = i, i
+		}
+	}
+	if rapid.Bool().Draw(p.T, "shorten") {
+		how.Summarize = 0
+	}
+	return how, true
+}
+
 type history struct {
 	t       *rapid.T
 	state   *session.State
@@ -49,7 +80,7 @@ func (h *history) emit(events ...session.Event) {
 
 func (h *history) advance() {
 	for {
-		events := h.state.Advance(h.at)
+		events := h.state.Advance(Policy{h.t}, h.at)
 		if len(events) == 0 {
 			return
 		}
@@ -70,6 +101,8 @@ func (h *history) step() {
 		return
 	}
 	switch {
+	case s.Run != nil && s.Run.Compaction != nil:
+		h.emit(s.EndCompaction(h.text(), &session.Usage{Output: 1}, rapid.SampledFrom([]string{"", "failed"}).Draw(h.t, "failure")))
 	case s.Run == nil:
 		h.do(session.Prompt{ID: fmt.Sprintf("p%d", s.Users), Text: h.text()})
 	case s.Run.Wait != nil:
@@ -85,13 +118,26 @@ func (h *history) step() {
 }
 
 func (h *history) rare() {
-	switch rapid.IntRange(0, 3).Draw(h.t, "what") {
+	s := h.state
+	switch rapid.IntRange(0, 7).Draw(h.t, "what") {
 	case 0:
 		h.do(session.Abort{})
 	case 1:
 		h.do(session.Rename{Name: h.text()})
 	case 2:
 		h.do(session.SetThinking{Thinking: session.ThinkingHigh, Levels: session.ThinkingLevels})
+	case 4:
+		h.do(session.SetMode{Mode: session.ModePlan})
+	case 5:
+		if len(s.Settled) > 0 {
+			h.do(session.Rewind{Item: s.Settled[rapid.IntRange(0, len(s.Settled)-1).Draw(h.t, "rewind")].ItemID()})
+		}
+	case 6:
+		h.do(session.Compact{Through: rapid.IntRange(0, len(s.Settled)).Draw(h.t, "through")})
+	case 7:
+		if s.Run == nil {
+			h.emit(session.NoteAdded{Item: session.NoteItemID(s), Note: session.NoteContext, Text: h.text(), Context: "hash"})
+		}
 	case 3:
 		h.emit(h.state.Recover(func(tool string) bool { return tool == "read" }, h.at)...)
 	}
@@ -104,7 +150,7 @@ func (h *history) stream() {
 	live := h.state.Run.Live
 	kinds := []string{"text", "reasoning", "call", "end"}
 	if len(live.Blocks) > 0 {
-		kinds = append(kinds, "delta", "delta", "delta", "close", "break")
+		kinds = append(kinds, "delta", "delta", "delta", "close", "break", "overflow")
 	}
 	switch rapid.SampledFrom(kinds).Draw(h.t, "stream") {
 	case "text":
@@ -124,6 +170,8 @@ func (h *history) stream() {
 		}
 	case "break":
 		h.emit(h.state.Break("broken", rapid.Bool().Draw(h.t, "retry"), 1000, h.at)...)
+	case "overflow":
+		h.emit(h.state.Overflow("too large", h.at)...)
 	case "end":
 		stop := rapid.SampledFrom([]session.StopReason{session.StopEnd, session.StopToolUse, session.StopLength}).Draw(h.t, "stop")
 		h.emit(session.PassEnded{Status: session.Complete, Stop: stop, Usage: &session.Usage{Input: 3, Output: 4}})
@@ -151,6 +199,10 @@ func (h *history) tool() {
 	for _, item := range h.state.Run.Batch {
 		if item.Status != session.Streaming {
 			continue
+		}
+		if item.Query != nil {
+			h.do(session.Answer{Call: item.Call, Allow: rapid.Bool().Draw(h.t, "allow"), Scope: session.Scope(rapid.IntRange(0, 2).Draw(h.t, "scope"))})
+			return
 		}
 		if rapid.Bool().Draw(h.t, "output") {
 			h.emit(session.ToolOutput{Call: item.Call, Text: h.text(), Replace: rapid.Bool().Draw(h.t, "replace")})

@@ -27,6 +27,7 @@ type Tool interface {
 // Call is one use of a tool.
 type Call struct {
 	ID        string
+	Session   string          // the session that asks
 	Input     json.RawMessage // valid JSON; not yet checked against the schema
 	Dir       string          // the session's working directory, absolute
 	Confined  bool            // file tools must not leave Dir, by links neither

@@ -269,6 +269,13 @@ type Record struct {
 	//	*Record_ToolEnded
 	//	*Record_AbortRequested
 	//	*Record_RunEnded
+	//	*Record_ModeSet
+	//	*Record_ItemsCopied
+	//	*Record_Rewound
+	//	*Record_NoteAdded
+	//	*Record_CompactionStarted
+	//	*Record_CompactionEnded
+	//	*Record_QueryAnswered
 	Event         isRecord_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -503,6 +510,69 @@ func (x *Record) GetRunEnded() *RunEnded {
 	return nil
 }
 
+func (x *Record) GetModeSet() *ModeSet {
+	if x != nil {
+		if x, ok := x.Event.(*Record_ModeSet); ok {
+			return x.ModeSet
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetItemsCopied() *ItemsCopied {
+	if x != nil {
+		if x, ok := x.Event.(*Record_ItemsCopied); ok {
+			return x.ItemsCopied
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetRewound() *Rewound {
+	if x != nil {
+		if x, ok := x.Event.(*Record_Rewound); ok {
+			return x.Rewound
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetNoteAdded() *NoteAdded {
+	if x != nil {
+		if x, ok := x.Event.(*Record_NoteAdded); ok {
+			return x.NoteAdded
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetCompactionStarted() *CompactionStarted {
+	if x != nil {
+		if x, ok := x.Event.(*Record_CompactionStarted); ok {
+			return x.CompactionStarted
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetCompactionEnded() *CompactionEnded {
+	if x != nil {
+		if x, ok := x.Event.(*Record_CompactionEnded); ok {
+			return x.CompactionEnded
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetQueryAnswered() *QueryAnswered {
+	if x != nil {
+		if x, ok := x.Event.(*Record_QueryAnswered); ok {
+			return x.QueryAnswered
+		}
+	}
+	return nil
+}
+
 type isRecord_Event interface {
 	isRecord_Event()
 }
@@ -584,6 +654,34 @@ type Record_RunEnded struct {
 	RunEnded *RunEnded `protobuf:"bytes,33,opt,name=run_ended,json=runEnded,oneof"`
 }
 
+type Record_ModeSet struct {
+	ModeSet *ModeSet `protobuf:"bytes,34,opt,name=mode_set,json=modeSet,oneof"`
+}
+
+type Record_ItemsCopied struct {
+	ItemsCopied *ItemsCopied `protobuf:"bytes,35,opt,name=items_copied,json=itemsCopied,oneof"`
+}
+
+type Record_Rewound struct {
+	Rewound *Rewound `protobuf:"bytes,36,opt,name=rewound,oneof"`
+}
+
+type Record_NoteAdded struct {
+	NoteAdded *NoteAdded `protobuf:"bytes,37,opt,name=note_added,json=noteAdded,oneof"`
+}
+
+type Record_CompactionStarted struct {
+	CompactionStarted *CompactionStarted `protobuf:"bytes,38,opt,name=compaction_started,json=compactionStarted,oneof"`
+}
+
+type Record_CompactionEnded struct {
+	CompactionEnded *CompactionEnded `protobuf:"bytes,39,opt,name=compaction_ended,json=compactionEnded,oneof"`
+}
+
+type Record_QueryAnswered struct {
+	QueryAnswered *QueryAnswered `protobuf:"bytes,40,opt,name=query_answered,json=queryAnswered,oneof"`
+}
+
 func (*Record_Created) isRecord_Event() {}
 
 func (*Record_Renamed) isRecord_Event() {}
@@ -621,6 +719,20 @@ func (*Record_ToolEnded) isRecord_Event() {}
 func (*Record_AbortRequested) isRecord_Event() {}
 
 func (*Record_RunEnded) isRecord_Event() {}
+
+func (*Record_ModeSet) isRecord_Event() {}
+
+func (*Record_ItemsCopied) isRecord_Event() {}
+
+func (*Record_Rewound) isRecord_Event() {}
+
+func (*Record_NoteAdded) isRecord_Event() {}
+
+func (*Record_CompactionStarted) isRecord_Event() {}
+
+func (*Record_CompactionEnded) isRecord_Event() {}
+
+func (*Record_QueryAnswered) isRecord_Event() {}
 
 type Created struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -854,6 +966,342 @@ func (x *ThinkingSet) GetThinking() string {
 	return ""
 }
 
+type ModeSet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Mode          string                 `protobuf:"bytes,1,opt,name=mode" json:"mode,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModeSet) Reset() {
+	*x = ModeSet{}
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModeSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModeSet) ProtoMessage() {}
+
+func (x *ModeSet) ProtoReflect() protoreflect.Message {
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModeSet.ProtoReflect.Descriptor instead.
+func (*ModeSet) Descriptor() ([]byte, []int) {
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ModeSet) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+type ItemsCopied struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Items         []*Item                `protobuf:"bytes,1,rep,name=items" json:"items,omitempty"`
+	LastRun       uint32                 `protobuf:"varint,2,opt,name=last_run,json=lastRun" json:"last_run,omitempty"`
+	Users         uint32                 `protobuf:"varint,3,opt,name=users" json:"users,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemsCopied) Reset() {
+	*x = ItemsCopied{}
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemsCopied) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemsCopied) ProtoMessage() {}
+
+func (x *ItemsCopied) ProtoReflect() protoreflect.Message {
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemsCopied.ProtoReflect.Descriptor instead.
+func (*ItemsCopied) Descriptor() ([]byte, []int) {
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ItemsCopied) GetItems() []*Item {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ItemsCopied) GetLastRun() uint32 {
+	if x != nil {
+		return x.LastRun
+	}
+	return 0
+}
+
+func (x *ItemsCopied) GetUsers() uint32 {
+	if x != nil {
+		return x.Users
+	}
+	return 0
+}
+
+type Rewound struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Items         uint32                 `protobuf:"varint,1,opt,name=items" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rewound) Reset() {
+	*x = Rewound{}
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rewound) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rewound) ProtoMessage() {}
+
+func (x *Rewound) ProtoReflect() protoreflect.Message {
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rewound.ProtoReflect.Descriptor instead.
+func (*Rewound) Descriptor() ([]byte, []int) {
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Rewound) GetItems() uint32 {
+	if x != nil {
+		return x.Items
+	}
+	return 0
+}
+
+type NoteAdded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Item          string                 `protobuf:"bytes,1,opt,name=item" json:"item,omitempty"`
+	Note          string                 `protobuf:"bytes,2,opt,name=note" json:"note,omitempty"`
+	Text          string                 `protobuf:"bytes,3,opt,name=text" json:"text,omitempty"`
+	Context       string                 `protobuf:"bytes,4,opt,name=context" json:"context,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteAdded) Reset() {
+	*x = NoteAdded{}
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteAdded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteAdded) ProtoMessage() {}
+
+func (x *NoteAdded) ProtoReflect() protoreflect.Message {
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteAdded.ProtoReflect.Descriptor instead.
+func (*NoteAdded) Descriptor() ([]byte, []int) {
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *NoteAdded) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *NoteAdded) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *NoteAdded) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *NoteAdded) GetContext() string {
+	if x != nil {
+		return x.Context
+	}
+	return ""
+}
+
+type CompactionStarted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Through       uint32                 `protobuf:"varint,1,opt,name=through" json:"through,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompactionStarted) Reset() {
+	*x = CompactionStarted{}
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompactionStarted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompactionStarted) ProtoMessage() {}
+
+func (x *CompactionStarted) ProtoReflect() protoreflect.Message {
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompactionStarted.ProtoReflect.Descriptor instead.
+func (*CompactionStarted) Descriptor() ([]byte, []int) {
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *CompactionStarted) GetThrough() uint32 {
+	if x != nil {
+		return x.Through
+	}
+	return 0
+}
+
+type CompactionEnded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Summarized    uint32                 `protobuf:"varint,1,opt,name=summarized" json:"summarized,omitempty"`
+	Summary       string                 `protobuf:"bytes,2,opt,name=summary" json:"summary,omitempty"`
+	Shortened     uint32                 `protobuf:"varint,3,opt,name=shortened" json:"shortened,omitempty"`
+	Usage         *Usage                 `protobuf:"bytes,4,opt,name=usage" json:"usage,omitempty"`
+	Error         string                 `protobuf:"bytes,5,opt,name=error" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompactionEnded) Reset() {
+	*x = CompactionEnded{}
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompactionEnded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompactionEnded) ProtoMessage() {}
+
+func (x *CompactionEnded) ProtoReflect() protoreflect.Message {
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompactionEnded.ProtoReflect.Descriptor instead.
+func (*CompactionEnded) Descriptor() ([]byte, []int) {
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *CompactionEnded) GetSummarized() uint32 {
+	if x != nil {
+		return x.Summarized
+	}
+	return 0
+}
+
+func (x *CompactionEnded) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
+}
+
+func (x *CompactionEnded) GetShortened() uint32 {
+	if x != nil {
+		return x.Shortened
+	}
+	return 0
+}
+
+func (x *CompactionEnded) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *CompactionEnded) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
 type RunStarted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Run           uint32                 `protobuf:"varint,1,opt,name=run" json:"run,omitempty"`
@@ -866,7 +1314,7 @@ type RunStarted struct {
 
 func (x *RunStarted) Reset() {
 	*x = RunStarted{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[5]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -878,7 +1326,7 @@ func (x *RunStarted) String() string {
 func (*RunStarted) ProtoMessage() {}
 
 func (x *RunStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[5]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -891,7 +1339,7 @@ func (x *RunStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunStarted.ProtoReflect.Descriptor instead.
 func (*RunStarted) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{5}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RunStarted) GetRun() uint32 {
@@ -933,7 +1381,7 @@ type SteerQueued struct {
 
 func (x *SteerQueued) Reset() {
 	*x = SteerQueued{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[6]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +1393,7 @@ func (x *SteerQueued) String() string {
 func (*SteerQueued) ProtoMessage() {}
 
 func (x *SteerQueued) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[6]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +1406,7 @@ func (x *SteerQueued) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerQueued.ProtoReflect.Descriptor instead.
 func (*SteerQueued) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{6}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SteerQueued) GetItem() string {
@@ -991,7 +1439,7 @@ type SteerDelivered struct {
 
 func (x *SteerDelivered) Reset() {
 	*x = SteerDelivered{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[7]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1003,7 +1451,7 @@ func (x *SteerDelivered) String() string {
 func (*SteerDelivered) ProtoMessage() {}
 
 func (x *SteerDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[7]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1016,7 +1464,7 @@ func (x *SteerDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerDelivered.ProtoReflect.Descriptor instead.
 func (*SteerDelivered) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{7}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SteerDelivered) GetItem() string {
@@ -1037,7 +1485,7 @@ type PassStarted struct {
 
 func (x *PassStarted) Reset() {
 	*x = PassStarted{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[8]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1497,7 @@ func (x *PassStarted) String() string {
 func (*PassStarted) ProtoMessage() {}
 
 func (x *PassStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[8]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1510,7 @@ func (x *PassStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PassStarted.ProtoReflect.Descriptor instead.
 func (*PassStarted) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{8}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PassStarted) GetPass() uint32 {
@@ -1095,7 +1543,7 @@ type BlockStarted struct {
 
 func (x *BlockStarted) Reset() {
 	*x = BlockStarted{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[9]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +1555,7 @@ func (x *BlockStarted) String() string {
 func (*BlockStarted) ProtoMessage() {}
 
 func (x *BlockStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[9]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +1568,7 @@ func (x *BlockStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockStarted.ProtoReflect.Descriptor instead.
 func (*BlockStarted) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{9}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BlockStarted) GetBlock() *Block {
@@ -1140,7 +1588,7 @@ type Delta struct {
 
 func (x *Delta) Reset() {
 	*x = Delta{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[10]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1152,7 +1600,7 @@ func (x *Delta) String() string {
 func (*Delta) ProtoMessage() {}
 
 func (x *Delta) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[10]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1165,7 +1613,7 @@ func (x *Delta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delta.ProtoReflect.Descriptor instead.
 func (*Delta) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{10}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Delta) GetIndex() uint32 {
@@ -1193,7 +1641,7 @@ type BlockEnded struct {
 
 func (x *BlockEnded) Reset() {
 	*x = BlockEnded{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[11]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +1653,7 @@ func (x *BlockEnded) String() string {
 func (*BlockEnded) ProtoMessage() {}
 
 func (x *BlockEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[11]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1666,7 @@ func (x *BlockEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockEnded.ProtoReflect.Descriptor instead.
 func (*BlockEnded) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{11}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BlockEnded) GetIndex() uint32 {
@@ -1247,13 +1695,14 @@ type PassInterrupted struct {
 	Reason string                 `protobuf:"bytes,1,opt,name=reason" json:"reason,omitempty"`
 	// Milliseconds since 1970.
 	ResumeAt      int64 `protobuf:"varint,2,opt,name=resume_at,json=resumeAt" json:"resume_at,omitempty"`
+	Overflow      bool  `protobuf:"varint,3,opt,name=overflow" json:"overflow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PassInterrupted) Reset() {
 	*x = PassInterrupted{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[12]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1714,7 @@ func (x *PassInterrupted) String() string {
 func (*PassInterrupted) ProtoMessage() {}
 
 func (x *PassInterrupted) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[12]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1278,7 +1727,7 @@ func (x *PassInterrupted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PassInterrupted.ProtoReflect.Descriptor instead.
 func (*PassInterrupted) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{12}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PassInterrupted) GetReason() string {
@@ -1295,6 +1744,13 @@ func (x *PassInterrupted) GetResumeAt() int64 {
 	return 0
 }
 
+func (x *PassInterrupted) GetOverflow() bool {
+	if x != nil {
+		return x.Overflow
+	}
+	return false
+}
+
 type PassResumed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1303,7 +1759,7 @@ type PassResumed struct {
 
 func (x *PassResumed) Reset() {
 	*x = PassResumed{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[13]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1315,7 +1771,7 @@ func (x *PassResumed) String() string {
 func (*PassResumed) ProtoMessage() {}
 
 func (x *PassResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[13]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1328,7 +1784,7 @@ func (x *PassResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PassResumed.ProtoReflect.Descriptor instead.
 func (*PassResumed) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{13}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{19}
 }
 
 type PassEnded struct {
@@ -1345,7 +1801,7 @@ type PassEnded struct {
 
 func (x *PassEnded) Reset() {
 	*x = PassEnded{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[14]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1357,7 +1813,7 @@ func (x *PassEnded) String() string {
 func (*PassEnded) ProtoMessage() {}
 
 func (x *PassEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[14]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1370,7 +1826,7 @@ func (x *PassEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PassEnded.ProtoReflect.Descriptor instead.
 func (*PassEnded) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{14}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PassEnded) GetStatus() Status {
@@ -1419,13 +1875,14 @@ type ToolStarted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Call          string                 `protobuf:"bytes,1,opt,name=call" json:"call,omitempty"`
 	Host          Host                   `protobuf:"varint,2,opt,name=host,enum=roost.eventlog.v1.Host" json:"host,omitempty"`
+	Query         *Query                 `protobuf:"bytes,3,opt,name=query" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolStarted) Reset() {
 	*x = ToolStarted{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[15]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1894,7 @@ func (x *ToolStarted) String() string {
 func (*ToolStarted) ProtoMessage() {}
 
 func (x *ToolStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[15]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1907,7 @@ func (x *ToolStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolStarted.ProtoReflect.Descriptor instead.
 func (*ToolStarted) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{15}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ToolStarted) GetCall() string {
@@ -1467,6 +1924,133 @@ func (x *ToolStarted) GetHost() Host {
 	return Host_HOST_UNSPECIFIED
 }
 
+func (x *ToolStarted) GetQuery() *Query {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+type Query struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason" json:"reason,omitempty"`
+	Grants        []string               `protobuf:"bytes,2,rep,name=grants" json:"grants,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Query) Reset() {
+	*x = Query{}
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Query) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Query) ProtoMessage() {}
+
+func (x *Query) ProtoReflect() protoreflect.Message {
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Query.ProtoReflect.Descriptor instead.
+func (*Query) Descriptor() ([]byte, []int) {
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Query) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Query) GetGrants() []string {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+type QueryAnswered struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Call          string                 `protobuf:"bytes,1,opt,name=call" json:"call,omitempty"`
+	Allow         bool                   `protobuf:"varint,2,opt,name=allow" json:"allow,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason" json:"reason,omitempty"`
+	Grants        []string               `protobuf:"bytes,4,rep,name=grants" json:"grants,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueryAnswered) Reset() {
+	*x = QueryAnswered{}
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueryAnswered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueryAnswered) ProtoMessage() {}
+
+func (x *QueryAnswered) ProtoReflect() protoreflect.Message {
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueryAnswered.ProtoReflect.Descriptor instead.
+func (*QueryAnswered) Descriptor() ([]byte, []int) {
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *QueryAnswered) GetCall() string {
+	if x != nil {
+		return x.Call
+	}
+	return ""
+}
+
+func (x *QueryAnswered) GetAllow() bool {
+	if x != nil {
+		return x.Allow
+	}
+	return false
+}
+
+func (x *QueryAnswered) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *QueryAnswered) GetGrants() []string {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
 type ToolOutput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Call          string                 `protobuf:"bytes,1,opt,name=call" json:"call,omitempty"`
@@ -1478,7 +2062,7 @@ type ToolOutput struct {
 
 func (x *ToolOutput) Reset() {
 	*x = ToolOutput{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[16]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1490,7 +2074,7 @@ func (x *ToolOutput) String() string {
 func (*ToolOutput) ProtoMessage() {}
 
 func (x *ToolOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[16]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1503,7 +2087,7 @@ func (x *ToolOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolOutput.ProtoReflect.Descriptor instead.
 func (*ToolOutput) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{16}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ToolOutput) GetCall() string {
@@ -1541,7 +2125,7 @@ type ToolEnded struct {
 
 func (x *ToolEnded) Reset() {
 	*x = ToolEnded{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[17]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +2137,7 @@ func (x *ToolEnded) String() string {
 func (*ToolEnded) ProtoMessage() {}
 
 func (x *ToolEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[17]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +2150,7 @@ func (x *ToolEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolEnded.ProtoReflect.Descriptor instead.
 func (*ToolEnded) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{17}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ToolEnded) GetCall() string {
@@ -1612,7 +2196,7 @@ type AbortRequested struct {
 
 func (x *AbortRequested) Reset() {
 	*x = AbortRequested{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[18]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1624,7 +2208,7 @@ func (x *AbortRequested) String() string {
 func (*AbortRequested) ProtoMessage() {}
 
 func (x *AbortRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[18]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1637,7 +2221,7 @@ func (x *AbortRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortRequested.ProtoReflect.Descriptor instead.
 func (*AbortRequested) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{18}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{26}
 }
 
 type RunEnded struct {
@@ -1650,7 +2234,7 @@ type RunEnded struct {
 
 func (x *RunEnded) Reset() {
 	*x = RunEnded{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[19]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +2246,7 @@ func (x *RunEnded) String() string {
 func (*RunEnded) ProtoMessage() {}
 
 func (x *RunEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[19]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +2259,7 @@ func (x *RunEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEnded.ProtoReflect.Descriptor instead.
 func (*RunEnded) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{19}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RunEnded) GetOutcome() Outcome {
@@ -1703,7 +2287,7 @@ type Items struct {
 
 func (x *Items) Reset() {
 	*x = Items{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[20]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1715,7 +2299,7 @@ func (x *Items) String() string {
 func (*Items) ProtoMessage() {}
 
 func (x *Items) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[20]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1728,7 +2312,7 @@ func (x *Items) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Items.ProtoReflect.Descriptor instead.
 func (*Items) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{20}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Items) GetItems() []*Item {
@@ -1753,7 +2337,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[21]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1765,7 +2349,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[21]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1778,7 +2362,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{21}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Item) GetItem() isItem_Item {
@@ -1845,14 +2429,15 @@ type User struct {
 	Steer  bool                   `protobuf:"varint,4,opt,name=steer" json:"steer,omitempty"`
 	Blocks []*Block               `protobuf:"bytes,5,rep,name=blocks" json:"blocks,omitempty"`
 	// Milliseconds since 1970.
-	At            int64 `protobuf:"varint,6,opt,name=at" json:"at,omitempty"`
+	At            int64  `protobuf:"varint,6,opt,name=at" json:"at,omitempty"`
+	Note          string `protobuf:"bytes,7,opt,name=note" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[22]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1864,7 +2449,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[22]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1877,7 +2462,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{22}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *User) GetId() string {
@@ -1922,6 +2507,13 @@ func (x *User) GetAt() int64 {
 	return 0
 }
 
+func (x *User) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
 type Assistant struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
@@ -1942,7 +2534,7 @@ type Assistant struct {
 
 func (x *Assistant) Reset() {
 	*x = Assistant{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[23]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2546,7 @@ func (x *Assistant) String() string {
 func (*Assistant) ProtoMessage() {}
 
 func (x *Assistant) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[23]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2559,7 @@ func (x *Assistant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assistant.ProtoReflect.Descriptor instead.
 func (*Assistant) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{23}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Assistant) GetId() string {
@@ -2061,14 +2653,15 @@ type Tool struct {
 	// JSON text.
 	Details []byte `protobuf:"bytes,10,opt,name=details" json:"details,omitempty"`
 	// Milliseconds since 1970.
-	At            int64 `protobuf:"varint,11,opt,name=at" json:"at,omitempty"`
+	At            int64  `protobuf:"varint,11,opt,name=at" json:"at,omitempty"`
+	Query         *Query `protobuf:"bytes,12,opt,name=query" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Tool) Reset() {
 	*x = Tool{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[24]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2080,7 +2673,7 @@ func (x *Tool) String() string {
 func (*Tool) ProtoMessage() {}
 
 func (x *Tool) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[24]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2093,7 +2686,7 @@ func (x *Tool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tool.ProtoReflect.Descriptor instead.
 func (*Tool) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{24}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Tool) GetId() string {
@@ -2173,6 +2766,13 @@ func (x *Tool) GetAt() int64 {
 	return 0
 }
 
+func (x *Tool) GetQuery() *Query {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
 // Head is the part of a snapshot that does not grow with the transcript.
 type Head struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2188,20 +2788,27 @@ type Head struct {
 	// Milliseconds since 1970.
 	CreatedAt int64 `protobuf:"varint,9,opt,name=created_at,json=createdAt" json:"created_at,omitempty"`
 	// Milliseconds since 1970.
-	UpdatedAt     int64   `protobuf:"varint,10,opt,name=updated_at,json=updatedAt" json:"updated_at,omitempty"`
-	Seq           uint64  `protobuf:"varint,11,opt,name=seq" json:"seq,omitempty"`
-	LastRun       uint32  `protobuf:"varint,12,opt,name=last_run,json=lastRun" json:"last_run,omitempty"`
-	LastOutcome   Outcome `protobuf:"varint,13,opt,name=last_outcome,json=lastOutcome,enum=roost.eventlog.v1.Outcome" json:"last_outcome,omitempty"`
-	LastError     string  `protobuf:"bytes,14,opt,name=last_error,json=lastError" json:"last_error,omitempty"`
-	Users         uint32  `protobuf:"varint,15,opt,name=users" json:"users,omitempty"`
-	Usage         *Usage  `protobuf:"bytes,16,opt,name=usage" json:"usage,omitempty"`
+	UpdatedAt     int64    `protobuf:"varint,10,opt,name=updated_at,json=updatedAt" json:"updated_at,omitempty"`
+	Seq           uint64   `protobuf:"varint,11,opt,name=seq" json:"seq,omitempty"`
+	LastRun       uint32   `protobuf:"varint,12,opt,name=last_run,json=lastRun" json:"last_run,omitempty"`
+	LastOutcome   Outcome  `protobuf:"varint,13,opt,name=last_outcome,json=lastOutcome,enum=roost.eventlog.v1.Outcome" json:"last_outcome,omitempty"`
+	LastError     string   `protobuf:"bytes,14,opt,name=last_error,json=lastError" json:"last_error,omitempty"`
+	Users         uint32   `protobuf:"varint,15,opt,name=users" json:"users,omitempty"`
+	Usage         *Usage   `protobuf:"bytes,16,opt,name=usage" json:"usage,omitempty"`
+	Mode          string   `protobuf:"bytes,17,opt,name=mode" json:"mode,omitempty"`
+	Context       string   `protobuf:"bytes,18,opt,name=context" json:"context,omitempty"`
+	Grants        []string `protobuf:"bytes,19,rep,name=grants" json:"grants,omitempty"`
+	Summary       string   `protobuf:"bytes,20,opt,name=summary" json:"summary,omitempty"`
+	Summarized    uint32   `protobuf:"varint,21,opt,name=summarized" json:"summarized,omitempty"`
+	Shortened     uint32   `protobuf:"varint,22,opt,name=shortened" json:"shortened,omitempty"`
+	Compacted     uint32   `protobuf:"varint,23,opt,name=compacted" json:"compacted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Head) Reset() {
 	*x = Head{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[25]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2213,7 +2820,7 @@ func (x *Head) String() string {
 func (*Head) ProtoMessage() {}
 
 func (x *Head) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[25]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2226,7 +2833,7 @@ func (x *Head) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Head.ProtoReflect.Descriptor instead.
 func (*Head) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{25}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Head) GetVersion() uint32 {
@@ -2341,6 +2948,55 @@ func (x *Head) GetUsage() *Usage {
 	return nil
 }
 
+func (x *Head) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *Head) GetContext() string {
+	if x != nil {
+		return x.Context
+	}
+	return ""
+}
+
+func (x *Head) GetGrants() []string {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+func (x *Head) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
+}
+
+func (x *Head) GetSummarized() uint32 {
+	if x != nil {
+		return x.Summarized
+	}
+	return 0
+}
+
+func (x *Head) GetShortened() uint32 {
+	if x != nil {
+		return x.Shortened
+	}
+	return 0
+}
+
+func (x *Head) GetCompacted() uint32 {
+	if x != nil {
+		return x.Compacted
+	}
+	return 0
+}
+
 type Block struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Block:
@@ -2356,7 +3012,7 @@ type Block struct {
 
 func (x *Block) Reset() {
 	*x = Block{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[26]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2368,7 +3024,7 @@ func (x *Block) String() string {
 func (*Block) ProtoMessage() {}
 
 func (x *Block) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[26]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2381,7 +3037,7 @@ func (x *Block) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Block.ProtoReflect.Descriptor instead.
 func (*Block) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{26}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Block) GetBlock() isBlock_Block {
@@ -2464,7 +3120,7 @@ type Text struct {
 
 func (x *Text) Reset() {
 	*x = Text{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[27]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2476,7 +3132,7 @@ func (x *Text) String() string {
 func (*Text) ProtoMessage() {}
 
 func (x *Text) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[27]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2489,7 +3145,7 @@ func (x *Text) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Text.ProtoReflect.Descriptor instead.
 func (*Text) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{27}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Text) GetText() string {
@@ -2510,7 +3166,7 @@ type Reasoning struct {
 
 func (x *Reasoning) Reset() {
 	*x = Reasoning{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[28]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2522,7 +3178,7 @@ func (x *Reasoning) String() string {
 func (*Reasoning) ProtoMessage() {}
 
 func (x *Reasoning) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[28]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2535,7 +3191,7 @@ func (x *Reasoning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reasoning.ProtoReflect.Descriptor instead.
 func (*Reasoning) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{28}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Reasoning) GetText() string {
@@ -2572,7 +3228,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[29]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2584,7 +3240,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[29]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2597,7 +3253,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{29}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Image) GetMime() string {
@@ -2634,7 +3290,7 @@ type ToolCall struct {
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[30]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2646,7 +3302,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[30]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2659,7 +3315,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{30}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ToolCall) GetCall() string {
@@ -2700,7 +3356,7 @@ type ModelRef struct {
 
 func (x *ModelRef) Reset() {
 	*x = ModelRef{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[31]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2712,7 +3368,7 @@ func (x *ModelRef) String() string {
 func (*ModelRef) ProtoMessage() {}
 
 func (x *ModelRef) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[31]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2725,7 +3381,7 @@ func (x *ModelRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelRef.ProtoReflect.Descriptor instead.
 func (*ModelRef) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{31}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ModelRef) GetProvider() string {
@@ -2760,7 +3416,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[32]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2772,7 +3428,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[32]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2785,7 +3441,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{32}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Usage) GetInput() int64 {
@@ -2855,8 +3511,7 @@ var File_eventlog_v1_eventlog_proto protoreflect.FileDescriptor
 
 const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\n" +
-	"\x1aeventlog/v1/eventlog.proto\x12\x11roost.eventlog.v1\"\xb9\n" +
-	"\n" +
+	"\x1aeventlog/v1/eventlog.proto\x12\x11roost.eventlog.v1\"\xa1\x0e\n" +
 	"\x06Record\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x0e\n" +
 	"\x02at\x18\x02 \x01(\x03R\x02at\x12\x18\n" +
@@ -2884,7 +3539,15 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\n" +
 	"tool_ended\x18\x1f \x01(\v2\x1c.roost.eventlog.v1.ToolEndedH\x00R\ttoolEnded\x12L\n" +
 	"\x0fabort_requested\x18  \x01(\v2!.roost.eventlog.v1.AbortRequestedH\x00R\x0eabortRequested\x12:\n" +
-	"\trun_ended\x18! \x01(\v2\x1b.roost.eventlog.v1.RunEndedH\x00R\brunEndedB\a\n" +
+	"\trun_ended\x18! \x01(\v2\x1b.roost.eventlog.v1.RunEndedH\x00R\brunEnded\x127\n" +
+	"\bmode_set\x18\" \x01(\v2\x1a.roost.eventlog.v1.ModeSetH\x00R\amodeSet\x12C\n" +
+	"\fitems_copied\x18# \x01(\v2\x1e.roost.eventlog.v1.ItemsCopiedH\x00R\vitemsCopied\x126\n" +
+	"\arewound\x18$ \x01(\v2\x1a.roost.eventlog.v1.RewoundH\x00R\arewound\x12=\n" +
+	"\n" +
+	"note_added\x18% \x01(\v2\x1c.roost.eventlog.v1.NoteAddedH\x00R\tnoteAdded\x12U\n" +
+	"\x12compaction_started\x18& \x01(\v2$.roost.eventlog.v1.CompactionStartedH\x00R\x11compactionStarted\x12O\n" +
+	"\x10compaction_ended\x18' \x01(\v2\".roost.eventlog.v1.CompactionEndedH\x00R\x0fcompactionEnded\x12I\n" +
+	"\x0equery_answered\x18( \x01(\v2 .roost.eventlog.v1.QueryAnsweredH\x00R\rqueryAnsweredB\a\n" +
 	"\x05event\"\xbe\x01\n" +
 	"\aCreated\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
@@ -2900,7 +3563,30 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\x05model\x18\x01 \x01(\v2\x1b.roost.eventlog.v1.ModelRefR\x05model\x12\x1a\n" +
 	"\bthinking\x18\x02 \x01(\tR\bthinking\")\n" +
 	"\vThinkingSet\x12\x1a\n" +
-	"\bthinking\x18\x01 \x01(\tR\bthinking\"|\n" +
+	"\bthinking\x18\x01 \x01(\tR\bthinking\"\x1d\n" +
+	"\aModeSet\x12\x12\n" +
+	"\x04mode\x18\x01 \x01(\tR\x04mode\"m\n" +
+	"\vItemsCopied\x12-\n" +
+	"\x05items\x18\x01 \x03(\v2\x17.roost.eventlog.v1.ItemR\x05items\x12\x19\n" +
+	"\blast_run\x18\x02 \x01(\rR\alastRun\x12\x14\n" +
+	"\x05users\x18\x03 \x01(\rR\x05users\"\x1f\n" +
+	"\aRewound\x12\x14\n" +
+	"\x05items\x18\x01 \x01(\rR\x05items\"a\n" +
+	"\tNoteAdded\x12\x12\n" +
+	"\x04item\x18\x01 \x01(\tR\x04item\x12\x12\n" +
+	"\x04note\x18\x02 \x01(\tR\x04note\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12\x18\n" +
+	"\acontext\x18\x04 \x01(\tR\acontext\"-\n" +
+	"\x11CompactionStarted\x12\x18\n" +
+	"\athrough\x18\x01 \x01(\rR\athrough\"\xaf\x01\n" +
+	"\x0fCompactionEnded\x12\x1e\n" +
+	"\n" +
+	"summarized\x18\x01 \x01(\rR\n" +
+	"summarized\x12\x18\n" +
+	"\asummary\x18\x02 \x01(\tR\asummary\x12\x1c\n" +
+	"\tshortened\x18\x03 \x01(\rR\tshortened\x12.\n" +
+	"\x05usage\x18\x04 \x01(\v2\x18.roost.eventlog.v1.UsageR\x05usage\x12\x14\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error\"|\n" +
 	"\n" +
 	"RunStarted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\rR\x03run\x12\x12\n" +
@@ -2926,10 +3612,11 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"BlockEnded\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\tR\tsignature\x12\x1a\n" +
-	"\bredacted\x18\x03 \x01(\bR\bredacted\"F\n" +
+	"\bredacted\x18\x03 \x01(\bR\bredacted\"b\n" +
 	"\x0fPassInterrupted\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1b\n" +
-	"\tresume_at\x18\x02 \x01(\x03R\bresumeAt\"\r\n" +
+	"\tresume_at\x18\x02 \x01(\x03R\bresumeAt\x12\x1a\n" +
+	"\boverflow\x18\x03 \x01(\bR\boverflow\"\r\n" +
 	"\vPassResumed\"\xf0\x01\n" +
 	"\tPassEnded\x121\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x19.roost.eventlog.v1.StatusR\x06status\x121\n" +
@@ -2937,10 +3624,19 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12%\n" +
 	"\x0eresponse_model\x18\x04 \x01(\tR\rresponseModel\x12.\n" +
 	"\x05usage\x18\x05 \x01(\v2\x18.roost.eventlog.v1.UsageR\x05usage\x12\x10\n" +
-	"\x03cut\x18\x06 \x01(\bR\x03cut\"N\n" +
+	"\x03cut\x18\x06 \x01(\bR\x03cut\"~\n" +
 	"\vToolStarted\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12+\n" +
-	"\x04host\x18\x02 \x01(\x0e2\x17.roost.eventlog.v1.HostR\x04host\"N\n" +
+	"\x04host\x18\x02 \x01(\x0e2\x17.roost.eventlog.v1.HostR\x04host\x12.\n" +
+	"\x05query\x18\x03 \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\"7\n" +
+	"\x05Query\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06grants\x18\x02 \x03(\tR\x06grants\"i\n" +
+	"\rQueryAnswered\x12\x12\n" +
+	"\x04call\x18\x01 \x01(\tR\x04call\x12\x14\n" +
+	"\x05allow\x18\x02 \x01(\bR\x05allow\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06grants\x18\x04 \x03(\tR\x06grants\"N\n" +
 	"\n" +
 	"ToolOutput\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12\x12\n" +
@@ -2962,14 +3658,15 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\x04user\x18\x01 \x01(\v2\x17.roost.eventlog.v1.UserH\x00R\x04user\x12<\n" +
 	"\tassistant\x18\x02 \x01(\v2\x1c.roost.eventlog.v1.AssistantH\x00R\tassistant\x12-\n" +
 	"\x04tool\x18\x03 \x01(\v2\x17.roost.eventlog.v1.ToolH\x00R\x04toolB\x06\n" +
-	"\x04item\"\x98\x01\n" +
+	"\x04item\"\xac\x01\n" +
 	"\x04User\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\rR\x03run\x12\x16\n" +
 	"\x06prompt\x18\x03 \x01(\tR\x06prompt\x12\x14\n" +
 	"\x05steer\x18\x04 \x01(\bR\x05steer\x120\n" +
 	"\x06blocks\x18\x05 \x03(\v2\x18.roost.eventlog.v1.BlockR\x06blocks\x12\x0e\n" +
-	"\x02at\x18\x06 \x01(\x03R\x02at\"\x89\x03\n" +
+	"\x02at\x18\x06 \x01(\x03R\x02at\x12\x12\n" +
+	"\x04note\x18\a \x01(\tR\x04note\"\x89\x03\n" +
 	"\tAssistant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\rR\x03run\x12\x12\n" +
@@ -2982,7 +3679,7 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\x05error\x18\t \x01(\tR\x05error\x12.\n" +
 	"\x05usage\x18\n" +
 	" \x01(\v2\x18.roost.eventlog.v1.UsageR\x05usage\x12\x0e\n" +
-	"\x02at\x18\v \x01(\x03R\x02at\"\xba\x02\n" +
+	"\x02at\x18\v \x01(\x03R\x02at\"\xea\x02\n" +
 	"\x04Tool\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\rR\x03run\x12\x12\n" +
@@ -2995,7 +3692,8 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\x06images\x18\t \x03(\v2\x18.roost.eventlog.v1.ImageR\x06images\x12\x18\n" +
 	"\adetails\x18\n" +
 	" \x01(\fR\adetails\x12\x0e\n" +
-	"\x02at\x18\v \x01(\x03R\x02at\"\xe4\x03\n" +
+	"\x02at\x18\v \x01(\x03R\x02at\x12.\n" +
+	"\x05query\x18\f \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\"\xa0\x05\n" +
 	"\x04Head\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x10\n" +
@@ -3016,7 +3714,16 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\n" +
 	"last_error\x18\x0e \x01(\tR\tlastError\x12\x14\n" +
 	"\x05users\x18\x0f \x01(\rR\x05users\x12.\n" +
-	"\x05usage\x18\x10 \x01(\v2\x18.roost.eventlog.v1.UsageR\x05usage\"\xeb\x01\n" +
+	"\x05usage\x18\x10 \x01(\v2\x18.roost.eventlog.v1.UsageR\x05usage\x12\x12\n" +
+	"\x04mode\x18\x11 \x01(\tR\x04mode\x12\x18\n" +
+	"\acontext\x18\x12 \x01(\tR\acontext\x12\x16\n" +
+	"\x06grants\x18\x13 \x03(\tR\x06grants\x12\x18\n" +
+	"\asummary\x18\x14 \x01(\tR\asummary\x12\x1e\n" +
+	"\n" +
+	"summarized\x18\x15 \x01(\rR\n" +
+	"summarized\x12\x1c\n" +
+	"\tshortened\x18\x16 \x01(\rR\tshortened\x12\x1c\n" +
+	"\tcompacted\x18\x17 \x01(\rR\tcompacted\"\xeb\x01\n" +
 	"\x05Block\x12-\n" +
 	"\x04text\x18\x01 \x01(\v2\x17.roost.eventlog.v1.TextH\x00R\x04text\x12<\n" +
 	"\treasoning\x18\x02 \x01(\v2\x1c.roost.eventlog.v1.ReasoningH\x00R\treasoning\x120\n" +
@@ -3091,103 +3798,122 @@ func file_eventlog_v1_eventlog_proto_rawDescGZIP() []byte {
 }
 
 var file_eventlog_v1_eventlog_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_eventlog_v1_eventlog_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_eventlog_v1_eventlog_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_eventlog_v1_eventlog_proto_goTypes = []any{
-	(Status)(0),             // 0: roost.eventlog.v1.Status
-	(StopReason)(0),         // 1: roost.eventlog.v1.StopReason
-	(Host)(0),               // 2: roost.eventlog.v1.Host
-	(Outcome)(0),            // 3: roost.eventlog.v1.Outcome
-	(*Record)(nil),          // 4: roost.eventlog.v1.Record
-	(*Created)(nil),         // 5: roost.eventlog.v1.Created
-	(*Renamed)(nil),         // 6: roost.eventlog.v1.Renamed
-	(*ModelSet)(nil),        // 7: roost.eventlog.v1.ModelSet
-	(*ThinkingSet)(nil),     // 8: roost.eventlog.v1.ThinkingSet
-	(*RunStarted)(nil),      // 9: roost.eventlog.v1.RunStarted
-	(*SteerQueued)(nil),     // 10: roost.eventlog.v1.SteerQueued
-	(*SteerDelivered)(nil),  // 11: roost.eventlog.v1.SteerDelivered
-	(*PassStarted)(nil),     // 12: roost.eventlog.v1.PassStarted
-	(*BlockStarted)(nil),    // 13: roost.eventlog.v1.BlockStarted
-	(*Delta)(nil),           // 14: roost.eventlog.v1.Delta
-	(*BlockEnded)(nil),      // 15: roost.eventlog.v1.BlockEnded
-	(*PassInterrupted)(nil), // 16: roost.eventlog.v1.PassInterrupted
-	(*PassResumed)(nil),     // 17: roost.eventlog.v1.PassResumed
-	(*PassEnded)(nil),       // 18: roost.eventlog.v1.PassEnded
-	(*ToolStarted)(nil),     // 19: roost.eventlog.v1.ToolStarted
-	(*ToolOutput)(nil),      // 20: roost.eventlog.v1.ToolOutput
-	(*ToolEnded)(nil),       // 21: roost.eventlog.v1.ToolEnded
-	(*AbortRequested)(nil),  // 22: roost.eventlog.v1.AbortRequested
-	(*RunEnded)(nil),        // 23: roost.eventlog.v1.RunEnded
-	(*Items)(nil),           // 24: roost.eventlog.v1.Items
-	(*Item)(nil),            // 25: roost.eventlog.v1.Item
-	(*User)(nil),            // 26: roost.eventlog.v1.User
-	(*Assistant)(nil),       // 27: roost.eventlog.v1.Assistant
-	(*Tool)(nil),            // 28: roost.eventlog.v1.Tool
-	(*Head)(nil),            // 29: roost.eventlog.v1.Head
-	(*Block)(nil),           // 30: roost.eventlog.v1.Block
-	(*Text)(nil),            // 31: roost.eventlog.v1.Text
-	(*Reasoning)(nil),       // 32: roost.eventlog.v1.Reasoning
-	(*Image)(nil),           // 33: roost.eventlog.v1.Image
-	(*ToolCall)(nil),        // 34: roost.eventlog.v1.ToolCall
-	(*ModelRef)(nil),        // 35: roost.eventlog.v1.ModelRef
-	(*Usage)(nil),           // 36: roost.eventlog.v1.Usage
+	(Status)(0),               // 0: roost.eventlog.v1.Status
+	(StopReason)(0),           // 1: roost.eventlog.v1.StopReason
+	(Host)(0),                 // 2: roost.eventlog.v1.Host
+	(Outcome)(0),              // 3: roost.eventlog.v1.Outcome
+	(*Record)(nil),            // 4: roost.eventlog.v1.Record
+	(*Created)(nil),           // 5: roost.eventlog.v1.Created
+	(*Renamed)(nil),           // 6: roost.eventlog.v1.Renamed
+	(*ModelSet)(nil),          // 7: roost.eventlog.v1.ModelSet
+	(*ThinkingSet)(nil),       // 8: roost.eventlog.v1.ThinkingSet
+	(*ModeSet)(nil),           // 9: roost.eventlog.v1.ModeSet
+	(*ItemsCopied)(nil),       // 10: roost.eventlog.v1.ItemsCopied
+	(*Rewound)(nil),           // 11: roost.eventlog.v1.Rewound
+	(*NoteAdded)(nil),         // 12: roost.eventlog.v1.NoteAdded
+	(*CompactionStarted)(nil), // 13: roost.eventlog.v1.CompactionStarted
+	(*CompactionEnded)(nil),   // 14: roost.eventlog.v1.CompactionEnded
+	(*RunStarted)(nil),        // 15: roost.eventlog.v1.RunStarted
+	(*SteerQueued)(nil),       // 16: roost.eventlog.v1.SteerQueued
+	(*SteerDelivered)(nil),    // 17: roost.eventlog.v1.SteerDelivered
+	(*PassStarted)(nil),       // 18: roost.eventlog.v1.PassStarted
+	(*BlockStarted)(nil),      // 19: roost.eventlog.v1.BlockStarted
+	(*Delta)(nil),             // 20: roost.eventlog.v1.Delta
+	(*BlockEnded)(nil),        // 21: roost.eventlog.v1.BlockEnded
+	(*PassInterrupted)(nil),   // 22: roost.eventlog.v1.PassInterrupted
+	(*PassResumed)(nil),       // 23: roost.eventlog.v1.PassResumed
+	(*PassEnded)(nil),         // 24: roost.eventlog.v1.PassEnded
+	(*ToolStarted)(nil),       // 25: roost.eventlog.v1.ToolStarted
+	(*Query)(nil),             // 26: roost.eventlog.v1.Query
+	(*QueryAnswered)(nil),     // 27: roost.eventlog.v1.QueryAnswered
+	(*ToolOutput)(nil),        // 28: roost.eventlog.v1.ToolOutput
+	(*ToolEnded)(nil),         // 29: roost.eventlog.v1.ToolEnded
+	(*AbortRequested)(nil),    // 30: roost.eventlog.v1.AbortRequested
+	(*RunEnded)(nil),          // 31: roost.eventlog.v1.RunEnded
+	(*Items)(nil),             // 32: roost.eventlog.v1.Items
+	(*Item)(nil),              // 33: roost.eventlog.v1.Item
+	(*User)(nil),              // 34: roost.eventlog.v1.User
+	(*Assistant)(nil),         // 35: roost.eventlog.v1.Assistant
+	(*Tool)(nil),              // 36: roost.eventlog.v1.Tool
+	(*Head)(nil),              // 37: roost.eventlog.v1.Head
+	(*Block)(nil),             // 38: roost.eventlog.v1.Block
+	(*Text)(nil),              // 39: roost.eventlog.v1.Text
+	(*Reasoning)(nil),         // 40: roost.eventlog.v1.Reasoning
+	(*Image)(nil),             // 41: roost.eventlog.v1.Image
+	(*ToolCall)(nil),          // 42: roost.eventlog.v1.ToolCall
+	(*ModelRef)(nil),          // 43: roost.eventlog.v1.ModelRef
+	(*Usage)(nil),             // 44: roost.eventlog.v1.Usage
 }
 var file_eventlog_v1_eventlog_proto_depIdxs = []int32{
 	5,  // 0: roost.eventlog.v1.Record.created:type_name -> roost.eventlog.v1.Created
 	6,  // 1: roost.eventlog.v1.Record.renamed:type_name -> roost.eventlog.v1.Renamed
 	7,  // 2: roost.eventlog.v1.Record.model_set:type_name -> roost.eventlog.v1.ModelSet
 	8,  // 3: roost.eventlog.v1.Record.thinking_set:type_name -> roost.eventlog.v1.ThinkingSet
-	9,  // 4: roost.eventlog.v1.Record.run_started:type_name -> roost.eventlog.v1.RunStarted
-	10, // 5: roost.eventlog.v1.Record.steer_queued:type_name -> roost.eventlog.v1.SteerQueued
-	11, // 6: roost.eventlog.v1.Record.steer_delivered:type_name -> roost.eventlog.v1.SteerDelivered
-	12, // 7: roost.eventlog.v1.Record.pass_started:type_name -> roost.eventlog.v1.PassStarted
-	13, // 8: roost.eventlog.v1.Record.block_started:type_name -> roost.eventlog.v1.BlockStarted
-	14, // 9: roost.eventlog.v1.Record.delta:type_name -> roost.eventlog.v1.Delta
-	15, // 10: roost.eventlog.v1.Record.block_ended:type_name -> roost.eventlog.v1.BlockEnded
-	16, // 11: roost.eventlog.v1.Record.pass_interrupted:type_name -> roost.eventlog.v1.PassInterrupted
-	17, // 12: roost.eventlog.v1.Record.pass_resumed:type_name -> roost.eventlog.v1.PassResumed
-	18, // 13: roost.eventlog.v1.Record.pass_ended:type_name -> roost.eventlog.v1.PassEnded
-	19, // 14: roost.eventlog.v1.Record.tool_started:type_name -> roost.eventlog.v1.ToolStarted
-	20, // 15: roost.eventlog.v1.Record.tool_output:type_name -> roost.eventlog.v1.ToolOutput
-	21, // 16: roost.eventlog.v1.Record.tool_ended:type_name -> roost.eventlog.v1.ToolEnded
-	22, // 17: roost.eventlog.v1.Record.abort_requested:type_name -> roost.eventlog.v1.AbortRequested
-	23, // 18: roost.eventlog.v1.Record.run_ended:type_name -> roost.eventlog.v1.RunEnded
-	35, // 19: roost.eventlog.v1.Created.model:type_name -> roost.eventlog.v1.ModelRef
-	35, // 20: roost.eventlog.v1.ModelSet.model:type_name -> roost.eventlog.v1.ModelRef
-	30, // 21: roost.eventlog.v1.RunStarted.blocks:type_name -> roost.eventlog.v1.Block
-	30, // 22: roost.eventlog.v1.SteerQueued.blocks:type_name -> roost.eventlog.v1.Block
-	35, // 23: roost.eventlog.v1.PassStarted.model:type_name -> roost.eventlog.v1.ModelRef
-	30, // 24: roost.eventlog.v1.BlockStarted.block:type_name -> roost.eventlog.v1.Block
-	0,  // 25: roost.eventlog.v1.PassEnded.status:type_name -> roost.eventlog.v1.Status
-	1,  // 26: roost.eventlog.v1.PassEnded.stop:type_name -> roost.eventlog.v1.StopReason
-	36, // 27: roost.eventlog.v1.PassEnded.usage:type_name -> roost.eventlog.v1.Usage
-	2,  // 28: roost.eventlog.v1.ToolStarted.host:type_name -> roost.eventlog.v1.Host
-	33, // 29: roost.eventlog.v1.ToolEnded.images:type_name -> roost.eventlog.v1.Image
-	3,  // 30: roost.eventlog.v1.RunEnded.outcome:type_name -> roost.eventlog.v1.Outcome
-	25, // 31: roost.eventlog.v1.Items.items:type_name -> roost.eventlog.v1.Item
-	26, // 32: roost.eventlog.v1.Item.user:type_name -> roost.eventlog.v1.User
-	27, // 33: roost.eventlog.v1.Item.assistant:type_name -> roost.eventlog.v1.Assistant
-	28, // 34: roost.eventlog.v1.Item.tool:type_name -> roost.eventlog.v1.Tool
-	30, // 35: roost.eventlog.v1.User.blocks:type_name -> roost.eventlog.v1.Block
-	35, // 36: roost.eventlog.v1.Assistant.model:type_name -> roost.eventlog.v1.ModelRef
-	30, // 37: roost.eventlog.v1.Assistant.blocks:type_name -> roost.eventlog.v1.Block
-	0,  // 38: roost.eventlog.v1.Assistant.status:type_name -> roost.eventlog.v1.Status
-	1,  // 39: roost.eventlog.v1.Assistant.stop:type_name -> roost.eventlog.v1.StopReason
-	36, // 40: roost.eventlog.v1.Assistant.usage:type_name -> roost.eventlog.v1.Usage
-	2,  // 41: roost.eventlog.v1.Tool.host:type_name -> roost.eventlog.v1.Host
-	0,  // 42: roost.eventlog.v1.Tool.status:type_name -> roost.eventlog.v1.Status
-	33, // 43: roost.eventlog.v1.Tool.images:type_name -> roost.eventlog.v1.Image
-	35, // 44: roost.eventlog.v1.Head.model:type_name -> roost.eventlog.v1.ModelRef
-	3,  // 45: roost.eventlog.v1.Head.last_outcome:type_name -> roost.eventlog.v1.Outcome
-	36, // 46: roost.eventlog.v1.Head.usage:type_name -> roost.eventlog.v1.Usage
-	31, // 47: roost.eventlog.v1.Block.text:type_name -> roost.eventlog.v1.Text
-	32, // 48: roost.eventlog.v1.Block.reasoning:type_name -> roost.eventlog.v1.Reasoning
-	33, // 49: roost.eventlog.v1.Block.image:type_name -> roost.eventlog.v1.Image
-	34, // 50: roost.eventlog.v1.Block.tool_call:type_name -> roost.eventlog.v1.ToolCall
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	15, // 4: roost.eventlog.v1.Record.run_started:type_name -> roost.eventlog.v1.RunStarted
+	16, // 5: roost.eventlog.v1.Record.steer_queued:type_name -> roost.eventlog.v1.SteerQueued
+	17, // 6: roost.eventlog.v1.Record.steer_delivered:type_name -> roost.eventlog.v1.SteerDelivered
+	18, // 7: roost.eventlog.v1.Record.pass_started:type_name -> roost.eventlog.v1.PassStarted
+	19, // 8: roost.eventlog.v1.Record.block_started:type_name -> roost.eventlog.v1.BlockStarted
+	20, // 9: roost.eventlog.v1.Record.delta:type_name -> roost.eventlog.v1.Delta
+	21, // 10: roost.eventlog.v1.Record.block_ended:type_name -> roost.eventlog.v1.BlockEnded
+	22, // 11: roost.eventlog.v1.Record.pass_interrupted:type_name -> roost.eventlog.v1.PassInterrupted
+	23, // 12: roost.eventlog.v1.Record.pass_resumed:type_name -> roost.eventlog.v1.PassResumed
+	24, // 13: roost.eventlog.v1.Record.pass_ended:type_name -> roost.eventlog.v1.PassEnded
+	25, // 14: roost.eventlog.v1.Record.tool_started:type_name -> roost.eventlog.v1.ToolStarted
+	28, // 15: roost.eventlog.v1.Record.tool_output:type_name -> roost.eventlog.v1.ToolOutput
+	29, // 16: roost.eventlog.v1.Record.tool_ended:type_name -> roost.eventlog.v1.ToolEnded
+	30, // 17: roost.eventlog.v1.Record.abort_requested:type_name -> roost.eventlog.v1.AbortRequested
+	31, // 18: roost.eventlog.v1.Record.run_ended:type_name -> roost.eventlog.v1.RunEnded
+	9,  // 19: roost.eventlog.v1.Record.mode_set:type_name -> roost.eventlog.v1.ModeSet
+	10, // 20: roost.eventlog.v1.Record.items_copied:type_name -> roost.eventlog.v1.ItemsCopied
+	11, // 21: roost.eventlog.v1.Record.rewound:type_name -> roost.eventlog.v1.Rewound
+	12, // 22: roost.eventlog.v1.Record.note_added:type_name -> roost.eventlog.v1.NoteAdded
+	13, // 23: roost.eventlog.v1.Record.compaction_started:type_name -> roost.eventlog.v1.CompactionStarted
+	14, // 24: roost.eventlog.v1.Record.compaction_ended:type_name -> roost.eventlog.v1.CompactionEnded
+	27, // 25: roost.eventlog.v1.Record.query_answered:type_name -> roost.eventlog.v1.QueryAnswered
+	43, // 26: roost.eventlog.v1.Created.model:type_name -> roost.eventlog.v1.ModelRef
+	43, // 27: roost.eventlog.v1.ModelSet.model:type_name -> roost.eventlog.v1.ModelRef
+	33, // 28: roost.eventlog.v1.ItemsCopied.items:type_name -> roost.eventlog.v1.Item
+	44, // 29: roost.eventlog.v1.CompactionEnded.usage:type_name -> roost.eventlog.v1.Usage
+	38, // 30: roost.eventlog.v1.RunStarted.blocks:type_name -> roost.eventlog.v1.Block
+	38, // 31: roost.eventlog.v1.SteerQueued.blocks:type_name -> roost.eventlog.v1.Block
+	43, // 32: roost.eventlog.v1.PassStarted.model:type_name -> roost.eventlog.v1.ModelRef
+	38, // 33: roost.eventlog.v1.BlockStarted.block:type_name -> roost.eventlog.v1.Block
+	0,  // 34: roost.eventlog.v1.PassEnded.status:type_name -> roost.eventlog.v1.Status
+	1,  // 35: roost.eventlog.v1.PassEnded.stop:type_name -> roost.eventlog.v1.StopReason
+	44, // 36: roost.eventlog.v1.PassEnded.usage:type_name -> roost.eventlog.v1.Usage
+	2,  // 37: roost.eventlog.v1.ToolStarted.host:type_name -> roost.eventlog.v1.Host
+	26, // 38: roost.eventlog.v1.ToolStarted.query:type_name -> roost.eventlog.v1.Query
+	41, // 39: roost.eventlog.v1.ToolEnded.images:type_name -> roost.eventlog.v1.Image
+	3,  // 40: roost.eventlog.v1.RunEnded.outcome:type_name -> roost.eventlog.v1.Outcome
+	33, // 41: roost.eventlog.v1.Items.items:type_name -> roost.eventlog.v1.Item
+	34, // 42: roost.eventlog.v1.Item.user:type_name -> roost.eventlog.v1.User
+	35, // 43: roost.eventlog.v1.Item.assistant:type_name -> roost.eventlog.v1.Assistant
+	36, // 44: roost.eventlog.v1.Item.tool:type_name -> roost.eventlog.v1.Tool
+	38, // 45: roost.eventlog.v1.User.blocks:type_name -> roost.eventlog.v1.Block
+	43, // 46: roost.eventlog.v1.Assistant.model:type_name -> roost.eventlog.v1.ModelRef
+	38, // 47: roost.eventlog.v1.Assistant.blocks:type_name -> roost.eventlog.v1.Block
+	0,  // 48: roost.eventlog.v1.Assistant.status:type_name -> roost.eventlog.v1.Status
+	1,  // 49: roost.eventlog.v1.Assistant.stop:type_name -> roost.eventlog.v1.StopReason
+	44, // 50: roost.eventlog.v1.Assistant.usage:type_name -> roost.eventlog.v1.Usage
+	2,  // 51: roost.eventlog.v1.Tool.host:type_name -> roost.eventlog.v1.Host
+	0,  // 52: roost.eventlog.v1.Tool.status:type_name -> roost.eventlog.v1.Status
+	41, // 53: roost.eventlog.v1.Tool.images:type_name -> roost.eventlog.v1.Image
+	26, // 54: roost.eventlog.v1.Tool.query:type_name -> roost.eventlog.v1.Query
+	43, // 55: roost.eventlog.v1.Head.model:type_name -> roost.eventlog.v1.ModelRef
+	3,  // 56: roost.eventlog.v1.Head.last_outcome:type_name -> roost.eventlog.v1.Outcome
+	44, // 57: roost.eventlog.v1.Head.usage:type_name -> roost.eventlog.v1.Usage
+	39, // 58: roost.eventlog.v1.Block.text:type_name -> roost.eventlog.v1.Text
+	40, // 59: roost.eventlog.v1.Block.reasoning:type_name -> roost.eventlog.v1.Reasoning
+	41, // 60: roost.eventlog.v1.Block.image:type_name -> roost.eventlog.v1.Image
+	42, // 61: roost.eventlog.v1.Block.tool_call:type_name -> roost.eventlog.v1.ToolCall
+	62, // [62:62] is the sub-list for method output_type
+	62, // [62:62] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_eventlog_v1_eventlog_proto_init() }
@@ -3215,13 +3941,20 @@ func file_eventlog_v1_eventlog_proto_init() {
 		(*Record_ToolEnded)(nil),
 		(*Record_AbortRequested)(nil),
 		(*Record_RunEnded)(nil),
+		(*Record_ModeSet)(nil),
+		(*Record_ItemsCopied)(nil),
+		(*Record_Rewound)(nil),
+		(*Record_NoteAdded)(nil),
+		(*Record_CompactionStarted)(nil),
+		(*Record_CompactionEnded)(nil),
+		(*Record_QueryAnswered)(nil),
 	}
-	file_eventlog_v1_eventlog_proto_msgTypes[21].OneofWrappers = []any{
+	file_eventlog_v1_eventlog_proto_msgTypes[29].OneofWrappers = []any{
 		(*Item_User)(nil),
 		(*Item_Assistant)(nil),
 		(*Item_Tool)(nil),
 	}
-	file_eventlog_v1_eventlog_proto_msgTypes[26].OneofWrappers = []any{
+	file_eventlog_v1_eventlog_proto_msgTypes[34].OneofWrappers = []any{
 		(*Block_Text)(nil),
 		(*Block_Reasoning)(nil),
 		(*Block_Image)(nil),
@@ -3233,7 +3966,7 @@ func file_eventlog_v1_eventlog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_eventlog_v1_eventlog_proto_rawDesc), len(file_eventlog_v1_eventlog_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   33,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

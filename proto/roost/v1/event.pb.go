@@ -54,6 +54,13 @@ type Event struct {
 	//	*Event_ToolEnded
 	//	*Event_AbortRequested
 	//	*Event_RunEnded
+	//	*Event_ModeChanged
+	//	*Event_ItemsCopied
+	//	*Event_Rewound
+	//	*Event_NoteAdded
+	//	*Event_CompactionStarted
+	//	*Event_CompactionEnded
+	//	*Event_QueryAnswered
 	Kind          isEvent_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -272,6 +279,69 @@ func (x *Event) GetRunEnded() *RunEnded {
 	return nil
 }
 
+func (x *Event) GetModeChanged() *ModeChanged {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_ModeChanged); ok {
+			return x.ModeChanged
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetItemsCopied() *ItemsCopied {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_ItemsCopied); ok {
+			return x.ItemsCopied
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetRewound() *Rewound {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_Rewound); ok {
+			return x.Rewound
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetNoteAdded() *NoteAdded {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_NoteAdded); ok {
+			return x.NoteAdded
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetCompactionStarted() *CompactionStarted {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_CompactionStarted); ok {
+			return x.CompactionStarted
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetCompactionEnded() *CompactionEnded {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_CompactionEnded); ok {
+			return x.CompactionEnded
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetQueryAnswered() *QueryAnswered {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_QueryAnswered); ok {
+			return x.QueryAnswered
+		}
+	}
+	return nil
+}
+
 type isEvent_Kind interface {
 	isEvent_Kind()
 }
@@ -348,6 +418,34 @@ type Event_RunEnded struct {
 	RunEnded *RunEnded `protobuf:"bytes,20,opt,name=run_ended,json=runEnded,oneof"`
 }
 
+type Event_ModeChanged struct {
+	ModeChanged *ModeChanged `protobuf:"bytes,21,opt,name=mode_changed,json=modeChanged,oneof"`
+}
+
+type Event_ItemsCopied struct {
+	ItemsCopied *ItemsCopied `protobuf:"bytes,22,opt,name=items_copied,json=itemsCopied,oneof"`
+}
+
+type Event_Rewound struct {
+	Rewound *Rewound `protobuf:"bytes,23,opt,name=rewound,oneof"`
+}
+
+type Event_NoteAdded struct {
+	NoteAdded *NoteAdded `protobuf:"bytes,24,opt,name=note_added,json=noteAdded,oneof"`
+}
+
+type Event_CompactionStarted struct {
+	CompactionStarted *CompactionStarted `protobuf:"bytes,25,opt,name=compaction_started,json=compactionStarted,oneof"`
+}
+
+type Event_CompactionEnded struct {
+	CompactionEnded *CompactionEnded `protobuf:"bytes,26,opt,name=compaction_ended,json=compactionEnded,oneof"`
+}
+
+type Event_QueryAnswered struct {
+	QueryAnswered *QueryAnswered `protobuf:"bytes,27,opt,name=query_answered,json=queryAnswered,oneof"`
+}
+
 func (*Event_Delta) isEvent_Kind() {}
 
 func (*Event_Created) isEvent_Kind() {}
@@ -383,6 +481,20 @@ func (*Event_ToolEnded) isEvent_Kind() {}
 func (*Event_AbortRequested) isEvent_Kind() {}
 
 func (*Event_RunEnded) isEvent_Kind() {}
+
+func (*Event_ModeChanged) isEvent_Kind() {}
+
+func (*Event_ItemsCopied) isEvent_Kind() {}
+
+func (*Event_Rewound) isEvent_Kind() {}
+
+func (*Event_NoteAdded) isEvent_Kind() {}
+
+func (*Event_CompactionStarted) isEvent_Kind() {}
+
+func (*Event_CompactionEnded) isEvent_Kind() {}
+
+func (*Event_QueryAnswered) isEvent_Kind() {}
 
 // Delta adds text to a block of the answer in progress: text, reasoning, or the JSON text of
 // a call's input.
@@ -582,7 +694,352 @@ func (x *SettingsChanged) GetThinking() string {
 	return ""
 }
 
-// RunStarted is an accepted prompt. Its item is added to the transcript.
+type ModeChanged struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Mode          string                 `protobuf:"bytes,1,opt,name=mode" json:"mode,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModeChanged) Reset() {
+	*x = ModeChanged{}
+	mi := &file_roost_v1_event_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModeChanged) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModeChanged) ProtoMessage() {}
+
+func (x *ModeChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_event_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModeChanged.ProtoReflect.Descriptor instead.
+func (*ModeChanged) Descriptor() ([]byte, []int) {
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ModeChanged) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+// ItemsCopied adds settled items of another session or of a file to the transcript.
+type ItemsCopied struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Items []*Item                `protobuf:"bytes,1,rep,name=items" json:"items,omitempty"`
+	// The newest run in them.
+	LastRun       uint32 `protobuf:"varint,2,opt,name=last_run,json=lastRun" json:"last_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemsCopied) Reset() {
+	*x = ItemsCopied{}
+	mi := &file_roost_v1_event_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemsCopied) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemsCopied) ProtoMessage() {}
+
+func (x *ItemsCopied) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_event_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemsCopied.ProtoReflect.Descriptor instead.
+func (*ItemsCopied) Descriptor() ([]byte, []int) {
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ItemsCopied) GetItems() []*Item {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ItemsCopied) GetLastRun() uint32 {
+	if x != nil {
+		return x.LastRun
+	}
+	return 0
+}
+
+// Rewound takes the newest items away.
+type Rewound struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many items stay.
+	ItemCount     uint32 `protobuf:"varint,1,opt,name=item_count,json=itemCount" json:"item_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rewound) Reset() {
+	*x = Rewound{}
+	mi := &file_roost_v1_event_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rewound) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rewound) ProtoMessage() {}
+
+func (x *Rewound) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_event_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rewound.ProtoReflect.Descriptor instead.
+func (*Rewound) Descriptor() ([]byte, []int) {
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Rewound) GetItemCount() uint32 {
+	if x != nil {
+		return x.ItemCount
+	}
+	return 0
+}
+
+// NoteAdded tells the model something that no person said. Its item is added to the
+// transcript.
+type NoteAdded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Item          *Item                  `protobuf:"bytes,1,opt,name=item" json:"item,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteAdded) Reset() {
+	*x = NoteAdded{}
+	mi := &file_roost_v1_event_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteAdded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteAdded) ProtoMessage() {}
+
+func (x *NoteAdded) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_event_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteAdded.ProtoReflect.Descriptor instead.
+func (*NoteAdded) Descriptor() ([]byte, []int) {
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *NoteAdded) GetItem() *Item {
+	if x != nil {
+		return x.Item
+	}
+	return nil
+}
+
+// CompactionStarted says that old items are being summarised.
+type CompactionStarted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompactionStarted) Reset() {
+	*x = CompactionStarted{}
+	mi := &file_roost_v1_event_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompactionStarted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompactionStarted) ProtoMessage() {}
+
+func (x *CompactionStarted) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_event_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompactionStarted.ProtoReflect.Descriptor instead.
+func (*CompactionStarted) Descriptor() ([]byte, []int) {
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{9}
+}
+
+// CompactionEnded says what the model is told in place of old items from now on. The items
+// themselves stay.
+type CompactionEnded struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Summary string                 `protobuf:"bytes,1,opt,name=summary" json:"summary,omitempty"`
+	// Why there is no new summary.
+	Error string `protobuf:"bytes,2,opt,name=error" json:"error,omitempty"`
+	// Absent when unknown; else added to that of the session.
+	Usage         *Usage `protobuf:"bytes,3,opt,name=usage" json:"usage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompactionEnded) Reset() {
+	*x = CompactionEnded{}
+	mi := &file_roost_v1_event_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompactionEnded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompactionEnded) ProtoMessage() {}
+
+func (x *CompactionEnded) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_event_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompactionEnded.ProtoReflect.Descriptor instead.
+func (*CompactionEnded) Descriptor() ([]byte, []int) {
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *CompactionEnded) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
+}
+
+func (x *CompactionEnded) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *CompactionEnded) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// QueryAnswered settles the question about a call.
+type QueryAnswered struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ItemId        string                 `protobuf:"bytes,1,opt,name=item_id,json=itemId" json:"item_id,omitempty"`
+	Allow         bool                   `protobuf:"varint,2,opt,name=allow" json:"allow,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueryAnswered) Reset() {
+	*x = QueryAnswered{}
+	mi := &file_roost_v1_event_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueryAnswered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueryAnswered) ProtoMessage() {}
+
+func (x *QueryAnswered) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_event_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueryAnswered.ProtoReflect.Descriptor instead.
+func (*QueryAnswered) Descriptor() ([]byte, []int) {
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *QueryAnswered) GetItemId() string {
+	if x != nil {
+		return x.ItemId
+	}
+	return ""
+}
+
+func (x *QueryAnswered) GetAllow() bool {
+	if x != nil {
+		return x.Allow
+	}
+	return false
+}
+
+// RunStarted is an accepted prompt. Its item is added to the transcript; it is absent when
+// the run is a compaction that somebody asked for.
 type RunStarted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Run           uint32                 `protobuf:"varint,1,opt,name=run" json:"run,omitempty"`
@@ -593,7 +1050,7 @@ type RunStarted struct {
 
 func (x *RunStarted) Reset() {
 	*x = RunStarted{}
-	mi := &file_roost_v1_event_proto_msgTypes[5]
+	mi := &file_roost_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -605,7 +1062,7 @@ func (x *RunStarted) String() string {
 func (*RunStarted) ProtoMessage() {}
 
 func (x *RunStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[5]
+	mi := &file_roost_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -618,7 +1075,7 @@ func (x *RunStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunStarted.ProtoReflect.Descriptor instead.
 func (*RunStarted) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{5}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RunStarted) GetRun() uint32 {
@@ -645,7 +1102,7 @@ type SteerQueued struct {
 
 func (x *SteerQueued) Reset() {
 	*x = SteerQueued{}
-	mi := &file_roost_v1_event_proto_msgTypes[6]
+	mi := &file_roost_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -657,7 +1114,7 @@ func (x *SteerQueued) String() string {
 func (*SteerQueued) ProtoMessage() {}
 
 func (x *SteerQueued) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[6]
+	mi := &file_roost_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -670,7 +1127,7 @@ func (x *SteerQueued) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerQueued.ProtoReflect.Descriptor instead.
 func (*SteerQueued) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{6}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SteerQueued) GetItem() *Item {
@@ -690,7 +1147,7 @@ type SteerDelivered struct {
 
 func (x *SteerDelivered) Reset() {
 	*x = SteerDelivered{}
-	mi := &file_roost_v1_event_proto_msgTypes[7]
+	mi := &file_roost_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -702,7 +1159,7 @@ func (x *SteerDelivered) String() string {
 func (*SteerDelivered) ProtoMessage() {}
 
 func (x *SteerDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[7]
+	mi := &file_roost_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -715,7 +1172,7 @@ func (x *SteerDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerDelivered.ProtoReflect.Descriptor instead.
 func (*SteerDelivered) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{7}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SteerDelivered) GetItemId() string {
@@ -736,7 +1193,7 @@ type PassStarted struct {
 
 func (x *PassStarted) Reset() {
 	*x = PassStarted{}
-	mi := &file_roost_v1_event_proto_msgTypes[8]
+	mi := &file_roost_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +1205,7 @@ func (x *PassStarted) String() string {
 func (*PassStarted) ProtoMessage() {}
 
 func (x *PassStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[8]
+	mi := &file_roost_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +1218,7 @@ func (x *PassStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PassStarted.ProtoReflect.Descriptor instead.
 func (*PassStarted) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{8}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PassStarted) GetItem() *Item {
@@ -781,7 +1238,7 @@ type BlockStarted struct {
 
 func (x *BlockStarted) Reset() {
 	*x = BlockStarted{}
-	mi := &file_roost_v1_event_proto_msgTypes[9]
+	mi := &file_roost_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +1250,7 @@ func (x *BlockStarted) String() string {
 func (*BlockStarted) ProtoMessage() {}
 
 func (x *BlockStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[9]
+	mi := &file_roost_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +1263,7 @@ func (x *BlockStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockStarted.ProtoReflect.Descriptor instead.
 func (*BlockStarted) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BlockStarted) GetBlock() *Block {
@@ -827,7 +1284,7 @@ type BlockEnded struct {
 
 func (x *BlockEnded) Reset() {
 	*x = BlockEnded{}
-	mi := &file_roost_v1_event_proto_msgTypes[10]
+	mi := &file_roost_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -839,7 +1296,7 @@ func (x *BlockEnded) String() string {
 func (*BlockEnded) ProtoMessage() {}
 
 func (x *BlockEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[10]
+	mi := &file_roost_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -852,7 +1309,7 @@ func (x *BlockEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockEnded.ProtoReflect.Descriptor instead.
 func (*BlockEnded) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BlockEnded) GetIndex() uint32 {
@@ -880,7 +1337,7 @@ type Retrying struct {
 
 func (x *Retrying) Reset() {
 	*x = Retrying{}
-	mi := &file_roost_v1_event_proto_msgTypes[11]
+	mi := &file_roost_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +1349,7 @@ func (x *Retrying) String() string {
 func (*Retrying) ProtoMessage() {}
 
 func (x *Retrying) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[11]
+	mi := &file_roost_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +1362,7 @@ func (x *Retrying) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retrying.ProtoReflect.Descriptor instead.
 func (*Retrying) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Retrying) GetRetry() *Retry {
@@ -924,7 +1381,7 @@ type Resumed struct {
 
 func (x *Resumed) Reset() {
 	*x = Resumed{}
-	mi := &file_roost_v1_event_proto_msgTypes[12]
+	mi := &file_roost_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -936,7 +1393,7 @@ func (x *Resumed) String() string {
 func (*Resumed) ProtoMessage() {}
 
 func (x *Resumed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[12]
+	mi := &file_roost_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -949,7 +1406,7 @@ func (x *Resumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resumed.ProtoReflect.Descriptor instead.
 func (*Resumed) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 // PassEnded settles the answer in progress.
@@ -967,7 +1424,7 @@ type PassEnded struct {
 
 func (x *PassEnded) Reset() {
 	*x = PassEnded{}
-	mi := &file_roost_v1_event_proto_msgTypes[13]
+	mi := &file_roost_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -979,7 +1436,7 @@ func (x *PassEnded) String() string {
 func (*PassEnded) ProtoMessage() {}
 
 func (x *PassEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[13]
+	mi := &file_roost_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -992,7 +1449,7 @@ func (x *PassEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PassEnded.ProtoReflect.Descriptor instead.
 func (*PassEnded) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PassEnded) GetStatus() Status {
@@ -1033,16 +1490,18 @@ func (x *PassEnded) GetUsage() *Usage {
 // ToolStarted is the beginning of a call's run. An item is added to the transcript, with the
 // id of the call, and the name and input that the call has in the last answer.
 type ToolStarted struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ItemId        string                 `protobuf:"bytes,1,opt,name=item_id,json=itemId" json:"item_id,omitempty"`
-	Host          Host                   `protobuf:"varint,2,opt,name=host,enum=roost.v1.Host" json:"host,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	ItemId string                 `protobuf:"bytes,1,opt,name=item_id,json=itemId" json:"item_id,omitempty"`
+	Host   Host                   `protobuf:"varint,2,opt,name=host,enum=roost.v1.Host" json:"host,omitempty"`
+	// Set when it waits for an answer.
+	Query         *Query `protobuf:"bytes,3,opt,name=query" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolStarted) Reset() {
 	*x = ToolStarted{}
-	mi := &file_roost_v1_event_proto_msgTypes[14]
+	mi := &file_roost_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1054,7 +1513,7 @@ func (x *ToolStarted) String() string {
 func (*ToolStarted) ProtoMessage() {}
 
 func (x *ToolStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[14]
+	mi := &file_roost_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1067,7 +1526,7 @@ func (x *ToolStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolStarted.ProtoReflect.Descriptor instead.
 func (*ToolStarted) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ToolStarted) GetItemId() string {
@@ -1084,6 +1543,13 @@ func (x *ToolStarted) GetHost() Host {
 	return Host_HOST_UNSPECIFIED
 }
 
+func (x *ToolStarted) GetQuery() *Query {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
 // ToolOutput adds to the output of a running tool, or replaces it. A client may keep only
 // its end; ToolEnded brings the whole result.
 type ToolOutput struct {
@@ -1097,7 +1563,7 @@ type ToolOutput struct {
 
 func (x *ToolOutput) Reset() {
 	*x = ToolOutput{}
-	mi := &file_roost_v1_event_proto_msgTypes[15]
+	mi := &file_roost_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +1575,7 @@ func (x *ToolOutput) String() string {
 func (*ToolOutput) ProtoMessage() {}
 
 func (x *ToolOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[15]
+	mi := &file_roost_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +1588,7 @@ func (x *ToolOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolOutput.ProtoReflect.Descriptor instead.
 func (*ToolOutput) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ToolOutput) GetItemId() string {
@@ -1161,7 +1627,7 @@ type ToolEnded struct {
 
 func (x *ToolEnded) Reset() {
 	*x = ToolEnded{}
-	mi := &file_roost_v1_event_proto_msgTypes[16]
+	mi := &file_roost_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1639,7 @@ func (x *ToolEnded) String() string {
 func (*ToolEnded) ProtoMessage() {}
 
 func (x *ToolEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[16]
+	mi := &file_roost_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,7 +1652,7 @@ func (x *ToolEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolEnded.ProtoReflect.Descriptor instead.
 func (*ToolEnded) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ToolEnded) GetItemId() string {
@@ -1233,7 +1699,7 @@ type AbortRequested struct {
 
 func (x *AbortRequested) Reset() {
 	*x = AbortRequested{}
-	mi := &file_roost_v1_event_proto_msgTypes[17]
+	mi := &file_roost_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1711,7 @@ func (x *AbortRequested) String() string {
 func (*AbortRequested) ProtoMessage() {}
 
 func (x *AbortRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[17]
+	mi := &file_roost_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1724,7 @@ func (x *AbortRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortRequested.ProtoReflect.Descriptor instead.
 func (*AbortRequested) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 // RunEnded makes the session idle, and empties the queue.
@@ -1272,7 +1738,7 @@ type RunEnded struct {
 
 func (x *RunEnded) Reset() {
 	*x = RunEnded{}
-	mi := &file_roost_v1_event_proto_msgTypes[18]
+	mi := &file_roost_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1750,7 @@ func (x *RunEnded) String() string {
 func (*RunEnded) ProtoMessage() {}
 
 func (x *RunEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_event_proto_msgTypes[18]
+	mi := &file_roost_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1763,7 @@ func (x *RunEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEnded.ProtoReflect.Descriptor instead.
 func (*RunEnded) Descriptor() ([]byte, []int) {
-	return file_roost_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_roost_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RunEnded) GetOutcome() Outcome {
@@ -1318,7 +1784,7 @@ var File_roost_v1_event_proto protoreflect.FileDescriptor
 
 const file_roost_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14roost/v1/event.proto\x12\broost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roost/v1/session.proto\"\xcb\b\n" +
+	"\x14roost/v1/event.proto\x12\broost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16roost/v1/session.proto\"\x80\f\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12*\n" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12'\n" +
@@ -1345,7 +1811,15 @@ const file_roost_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"tool_ended\x18\x12 \x01(\v2\x13.roost.v1.ToolEndedH\x00R\ttoolEnded\x12C\n" +
 	"\x0fabort_requested\x18\x13 \x01(\v2\x18.roost.v1.AbortRequestedH\x00R\x0eabortRequested\x121\n" +
-	"\trun_ended\x18\x14 \x01(\v2\x12.roost.v1.RunEndedH\x00R\brunEndedB\x06\n" +
+	"\trun_ended\x18\x14 \x01(\v2\x12.roost.v1.RunEndedH\x00R\brunEnded\x12:\n" +
+	"\fmode_changed\x18\x15 \x01(\v2\x15.roost.v1.ModeChangedH\x00R\vmodeChanged\x12:\n" +
+	"\fitems_copied\x18\x16 \x01(\v2\x15.roost.v1.ItemsCopiedH\x00R\vitemsCopied\x12-\n" +
+	"\arewound\x18\x17 \x01(\v2\x11.roost.v1.RewoundH\x00R\arewound\x124\n" +
+	"\n" +
+	"note_added\x18\x18 \x01(\v2\x13.roost.v1.NoteAddedH\x00R\tnoteAdded\x12L\n" +
+	"\x12compaction_started\x18\x19 \x01(\v2\x1b.roost.v1.CompactionStartedH\x00R\x11compactionStarted\x12F\n" +
+	"\x10compaction_ended\x18\x1a \x01(\v2\x19.roost.v1.CompactionEndedH\x00R\x0fcompactionEnded\x12@\n" +
+	"\x0equery_answered\x18\x1b \x01(\v2\x17.roost.v1.QueryAnsweredH\x00R\rqueryAnsweredB\x06\n" +
 	"\x04kind\"1\n" +
 	"\x05Delta\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
@@ -1356,7 +1830,25 @@ const file_roost_v1_event_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"C\n" +
 	"\x0fSettingsChanged\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x1a\n" +
-	"\bthinking\x18\x02 \x01(\tR\bthinking\"B\n" +
+	"\bthinking\x18\x02 \x01(\tR\bthinking\"!\n" +
+	"\vModeChanged\x12\x12\n" +
+	"\x04mode\x18\x01 \x01(\tR\x04mode\"N\n" +
+	"\vItemsCopied\x12$\n" +
+	"\x05items\x18\x01 \x03(\v2\x0e.roost.v1.ItemR\x05items\x12\x19\n" +
+	"\blast_run\x18\x02 \x01(\rR\alastRun\"(\n" +
+	"\aRewound\x12\x1d\n" +
+	"\n" +
+	"item_count\x18\x01 \x01(\rR\titemCount\"/\n" +
+	"\tNoteAdded\x12\"\n" +
+	"\x04item\x18\x01 \x01(\v2\x0e.roost.v1.ItemR\x04item\"\x13\n" +
+	"\x11CompactionStarted\"h\n" +
+	"\x0fCompactionEnded\x12\x18\n" +
+	"\asummary\x18\x01 \x01(\tR\asummary\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x12%\n" +
+	"\x05usage\x18\x03 \x01(\v2\x0f.roost.v1.UsageR\x05usage\">\n" +
+	"\rQueryAnswered\x12\x17\n" +
+	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x12\x14\n" +
+	"\x05allow\x18\x02 \x01(\bR\x05allow\"B\n" +
 	"\n" +
 	"RunStarted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\rR\x03run\x12\"\n" +
@@ -1381,10 +1873,11 @@ const file_roost_v1_event_proto_rawDesc = "" +
 	"\x04stop\x18\x02 \x01(\x0e2\x14.roost.v1.StopReasonR\x04stop\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12%\n" +
 	"\x0eresponse_model\x18\x04 \x01(\tR\rresponseModel\x12%\n" +
-	"\x05usage\x18\x05 \x01(\v2\x0f.roost.v1.UsageR\x05usage\"J\n" +
+	"\x05usage\x18\x05 \x01(\v2\x0f.roost.v1.UsageR\x05usage\"q\n" +
 	"\vToolStarted\x12\x17\n" +
 	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x12\"\n" +
-	"\x04host\x18\x02 \x01(\x0e2\x0e.roost.v1.HostR\x04host\"S\n" +
+	"\x04host\x18\x02 \x01(\x0e2\x0e.roost.v1.HostR\x04host\x12%\n" +
+	"\x05query\x18\x03 \x01(\v2\x0f.roost.v1.QueryR\x05query\"S\n" +
 	"\n" +
 	"ToolOutput\x12\x17\n" +
 	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x12\x12\n" +
@@ -1413,77 +1906,96 @@ func file_roost_v1_event_proto_rawDescGZIP() []byte {
 	return file_roost_v1_event_proto_rawDescData
 }
 
-var file_roost_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_roost_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_roost_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: roost.v1.Event
 	(*Delta)(nil),                 // 1: roost.v1.Delta
 	(*SessionCreated)(nil),        // 2: roost.v1.SessionCreated
 	(*Renamed)(nil),               // 3: roost.v1.Renamed
 	(*SettingsChanged)(nil),       // 4: roost.v1.SettingsChanged
-	(*RunStarted)(nil),            // 5: roost.v1.RunStarted
-	(*SteerQueued)(nil),           // 6: roost.v1.SteerQueued
-	(*SteerDelivered)(nil),        // 7: roost.v1.SteerDelivered
-	(*PassStarted)(nil),           // 8: roost.v1.PassStarted
-	(*BlockStarted)(nil),          // 9: roost.v1.BlockStarted
-	(*BlockEnded)(nil),            // 10: roost.v1.BlockEnded
-	(*Retrying)(nil),              // 11: roost.v1.Retrying
-	(*Resumed)(nil),               // 12: roost.v1.Resumed
-	(*PassEnded)(nil),             // 13: roost.v1.PassEnded
-	(*ToolStarted)(nil),           // 14: roost.v1.ToolStarted
-	(*ToolOutput)(nil),            // 15: roost.v1.ToolOutput
-	(*ToolEnded)(nil),             // 16: roost.v1.ToolEnded
-	(*AbortRequested)(nil),        // 17: roost.v1.AbortRequested
-	(*RunEnded)(nil),              // 18: roost.v1.RunEnded
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(*Session)(nil),               // 20: roost.v1.Session
-	(*Item)(nil),                  // 21: roost.v1.Item
-	(*Block)(nil),                 // 22: roost.v1.Block
-	(*Retry)(nil),                 // 23: roost.v1.Retry
-	(Status)(0),                   // 24: roost.v1.Status
-	(StopReason)(0),               // 25: roost.v1.StopReason
-	(*Usage)(nil),                 // 26: roost.v1.Usage
-	(Host)(0),                     // 27: roost.v1.Host
-	(*Image)(nil),                 // 28: roost.v1.Image
-	(Outcome)(0),                  // 29: roost.v1.Outcome
+	(*ModeChanged)(nil),           // 5: roost.v1.ModeChanged
+	(*ItemsCopied)(nil),           // 6: roost.v1.ItemsCopied
+	(*Rewound)(nil),               // 7: roost.v1.Rewound
+	(*NoteAdded)(nil),             // 8: roost.v1.NoteAdded
+	(*CompactionStarted)(nil),     // 9: roost.v1.CompactionStarted
+	(*CompactionEnded)(nil),       // 10: roost.v1.CompactionEnded
+	(*QueryAnswered)(nil),         // 11: roost.v1.QueryAnswered
+	(*RunStarted)(nil),            // 12: roost.v1.RunStarted
+	(*SteerQueued)(nil),           // 13: roost.v1.SteerQueued
+	(*SteerDelivered)(nil),        // 14: roost.v1.SteerDelivered
+	(*PassStarted)(nil),           // 15: roost.v1.PassStarted
+	(*BlockStarted)(nil),          // 16: roost.v1.BlockStarted
+	(*BlockEnded)(nil),            // 17: roost.v1.BlockEnded
+	(*Retrying)(nil),              // 18: roost.v1.Retrying
+	(*Resumed)(nil),               // 19: roost.v1.Resumed
+	(*PassEnded)(nil),             // 20: roost.v1.PassEnded
+	(*ToolStarted)(nil),           // 21: roost.v1.ToolStarted
+	(*ToolOutput)(nil),            // 22: roost.v1.ToolOutput
+	(*ToolEnded)(nil),             // 23: roost.v1.ToolEnded
+	(*AbortRequested)(nil),        // 24: roost.v1.AbortRequested
+	(*RunEnded)(nil),              // 25: roost.v1.RunEnded
+	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
+	(*Session)(nil),               // 27: roost.v1.Session
+	(*Item)(nil),                  // 28: roost.v1.Item
+	(*Usage)(nil),                 // 29: roost.v1.Usage
+	(*Block)(nil),                 // 30: roost.v1.Block
+	(*Retry)(nil),                 // 31: roost.v1.Retry
+	(Status)(0),                   // 32: roost.v1.Status
+	(StopReason)(0),               // 33: roost.v1.StopReason
+	(Host)(0),                     // 34: roost.v1.Host
+	(*Query)(nil),                 // 35: roost.v1.Query
+	(*Image)(nil),                 // 36: roost.v1.Image
+	(Outcome)(0),                  // 37: roost.v1.Outcome
 }
 var file_roost_v1_event_proto_depIdxs = []int32{
-	19, // 0: roost.v1.Event.at:type_name -> google.protobuf.Timestamp
+	26, // 0: roost.v1.Event.at:type_name -> google.protobuf.Timestamp
 	1,  // 1: roost.v1.Event.delta:type_name -> roost.v1.Delta
 	2,  // 2: roost.v1.Event.created:type_name -> roost.v1.SessionCreated
 	3,  // 3: roost.v1.Event.renamed:type_name -> roost.v1.Renamed
 	4,  // 4: roost.v1.Event.settings_changed:type_name -> roost.v1.SettingsChanged
-	5,  // 5: roost.v1.Event.run_started:type_name -> roost.v1.RunStarted
-	6,  // 6: roost.v1.Event.steer_queued:type_name -> roost.v1.SteerQueued
-	7,  // 7: roost.v1.Event.steer_delivered:type_name -> roost.v1.SteerDelivered
-	8,  // 8: roost.v1.Event.pass_started:type_name -> roost.v1.PassStarted
-	9,  // 9: roost.v1.Event.block_started:type_name -> roost.v1.BlockStarted
-	10, // 10: roost.v1.Event.block_ended:type_name -> roost.v1.BlockEnded
-	11, // 11: roost.v1.Event.retrying:type_name -> roost.v1.Retrying
-	12, // 12: roost.v1.Event.resumed:type_name -> roost.v1.Resumed
-	13, // 13: roost.v1.Event.pass_ended:type_name -> roost.v1.PassEnded
-	14, // 14: roost.v1.Event.tool_started:type_name -> roost.v1.ToolStarted
-	15, // 15: roost.v1.Event.tool_output:type_name -> roost.v1.ToolOutput
-	16, // 16: roost.v1.Event.tool_ended:type_name -> roost.v1.ToolEnded
-	17, // 17: roost.v1.Event.abort_requested:type_name -> roost.v1.AbortRequested
-	18, // 18: roost.v1.Event.run_ended:type_name -> roost.v1.RunEnded
-	20, // 19: roost.v1.SessionCreated.session:type_name -> roost.v1.Session
-	21, // 20: roost.v1.RunStarted.item:type_name -> roost.v1.Item
-	21, // 21: roost.v1.SteerQueued.item:type_name -> roost.v1.Item
-	21, // 22: roost.v1.PassStarted.item:type_name -> roost.v1.Item
-	22, // 23: roost.v1.BlockStarted.block:type_name -> roost.v1.Block
-	23, // 24: roost.v1.Retrying.retry:type_name -> roost.v1.Retry
-	24, // 25: roost.v1.PassEnded.status:type_name -> roost.v1.Status
-	25, // 26: roost.v1.PassEnded.stop:type_name -> roost.v1.StopReason
-	26, // 27: roost.v1.PassEnded.usage:type_name -> roost.v1.Usage
-	27, // 28: roost.v1.ToolStarted.host:type_name -> roost.v1.Host
-	24, // 29: roost.v1.ToolEnded.status:type_name -> roost.v1.Status
-	28, // 30: roost.v1.ToolEnded.images:type_name -> roost.v1.Image
-	29, // 31: roost.v1.RunEnded.outcome:type_name -> roost.v1.Outcome
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	12, // 5: roost.v1.Event.run_started:type_name -> roost.v1.RunStarted
+	13, // 6: roost.v1.Event.steer_queued:type_name -> roost.v1.SteerQueued
+	14, // 7: roost.v1.Event.steer_delivered:type_name -> roost.v1.SteerDelivered
+	15, // 8: roost.v1.Event.pass_started:type_name -> roost.v1.PassStarted
+	16, // 9: roost.v1.Event.block_started:type_name -> roost.v1.BlockStarted
+	17, // 10: roost.v1.Event.block_ended:type_name -> roost.v1.BlockEnded
+	18, // 11: roost.v1.Event.retrying:type_name -> roost.v1.Retrying
+	19, // 12: roost.v1.Event.resumed:type_name -> roost.v1.Resumed
+	20, // 13: roost.v1.Event.pass_ended:type_name -> roost.v1.PassEnded
+	21, // 14: roost.v1.Event.tool_started:type_name -> roost.v1.ToolStarted
+	22, // 15: roost.v1.Event.tool_output:type_name -> roost.v1.ToolOutput
+	23, // 16: roost.v1.Event.tool_ended:type_name -> roost.v1.ToolEnded
+	24, // 17: roost.v1.Event.abort_requested:type_name -> roost.v1.AbortRequested
+	25, // 18: roost.v1.Event.run_ended:type_name -> roost.v1.RunEnded
+	5,  // 19: roost.v1.Event.mode_changed:type_name -> roost.v1.ModeChanged
+	6,  // 20: roost.v1.Event.items_copied:type_name -> roost.v1.ItemsCopied
+	7,  // 21: roost.v1.Event.rewound:type_name -> roost.v1.Rewound
+	8,  // 22: roost.v1.Event.note_added:type_name -> roost.v1.NoteAdded
+	9,  // 23: roost.v1.Event.compaction_started:type_name -> roost.v1.CompactionStarted
+	10, // 24: roost.v1.Event.compaction_ended:type_name -> roost.v1.CompactionEnded
+	11, // 25: roost.v1.Event.query_answered:type_name -> roost.v1.QueryAnswered
+	27, // 26: roost.v1.SessionCreated.session:type_name -> roost.v1.Session
+	28, // 27: roost.v1.ItemsCopied.items:type_name -> roost.v1.Item
+	28, // 28: roost.v1.NoteAdded.item:type_name -> roost.v1.Item
+	29, // 29: roost.v1.CompactionEnded.usage:type_name -> roost.v1.Usage
+	28, // 30: roost.v1.RunStarted.item:type_name -> roost.v1.Item
+	28, // 31: roost.v1.SteerQueued.item:type_name -> roost.v1.Item
+	28, // 32: roost.v1.PassStarted.item:type_name -> roost.v1.Item
+	30, // 33: roost.v1.BlockStarted.block:type_name -> roost.v1.Block
+	31, // 34: roost.v1.Retrying.retry:type_name -> roost.v1.Retry
+	32, // 35: roost.v1.PassEnded.status:type_name -> roost.v1.Status
+	33, // 36: roost.v1.PassEnded.stop:type_name -> roost.v1.StopReason
+	29, // 37: roost.v1.PassEnded.usage:type_name -> roost.v1.Usage
+	34, // 38: roost.v1.ToolStarted.host:type_name -> roost.v1.Host
+	35, // 39: roost.v1.ToolStarted.query:type_name -> roost.v1.Query
+	32, // 40: roost.v1.ToolEnded.status:type_name -> roost.v1.Status
+	36, // 41: roost.v1.ToolEnded.images:type_name -> roost.v1.Image
+	37, // 42: roost.v1.RunEnded.outcome:type_name -> roost.v1.Outcome
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_roost_v1_event_proto_init() }
@@ -1511,6 +2023,13 @@ func file_roost_v1_event_proto_init() {
 		(*Event_ToolEnded)(nil),
 		(*Event_AbortRequested)(nil),
 		(*Event_RunEnded)(nil),
+		(*Event_ModeChanged)(nil),
+		(*Event_ItemsCopied)(nil),
+		(*Event_Rewound)(nil),
+		(*Event_NoteAdded)(nil),
+		(*Event_CompactionStarted)(nil),
+		(*Event_CompactionEnded)(nil),
+		(*Event_QueryAnswered)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1518,7 +2037,7 @@ func file_roost_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_v1_event_proto_rawDesc), len(file_roost_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

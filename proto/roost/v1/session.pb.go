@@ -443,7 +443,9 @@ type Session struct {
 	// How many items the transcript has, those in progress included.
 	ItemCount uint32 `protobuf:"varint,13,opt,name=item_count,json=itemCount" json:"item_count,omitempty"`
 	// Of all passes.
-	Usage         *Usage `protobuf:"bytes,14,opt,name=usage" json:"usage,omitempty"`
+	Usage *Usage `protobuf:"bytes,14,opt,name=usage" json:"usage,omitempty"`
+	// agent, ask, plan or debug.
+	Mode          string `protobuf:"bytes,15,opt,name=mode" json:"mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -576,6 +578,13 @@ func (x *Session) GetUsage() *Usage {
 	return nil
 }
 
+func (x *Session) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
 // Run is a run in progress: what follows from one prompt until the session is idle again.
 type Run struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -589,7 +598,9 @@ type Run struct {
 	// It ends as soon as what is running has stopped.
 	Aborting bool `protobuf:"varint,5,opt,name=aborting" json:"aborting,omitempty"`
 	// Set while a broken pass waits to be taken up again.
-	Retry         *Retry `protobuf:"bytes,6,opt,name=retry" json:"retry,omitempty"`
+	Retry *Retry `protobuf:"bytes,6,opt,name=retry" json:"retry,omitempty"`
+	// Old items are being summarised.
+	Compacting    bool `protobuf:"varint,7,opt,name=compacting" json:"compacting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -664,6 +675,13 @@ func (x *Run) GetRetry() *Retry {
 		return x.Retry
 	}
 	return nil
+}
+
+func (x *Run) GetCompacting() bool {
+	if x != nil {
+		return x.Compacting
+	}
+	return false
 }
 
 // Retry is a pause before a broken pass is taken up again.
@@ -915,7 +933,10 @@ type User struct {
 	PromptId string `protobuf:"bytes,1,opt,name=prompt_id,json=promptId" json:"prompt_id,omitempty"`
 	Steer    bool   `protobuf:"varint,2,opt,name=steer" json:"steer,omitempty"`
 	// Text and images.
-	Blocks        []*Block `protobuf:"bytes,3,rep,name=blocks" json:"blocks,omitempty"`
+	Blocks []*Block `protobuf:"bytes,3,rep,name=blocks" json:"blocks,omitempty"`
+	// What it is about when no person wrote it but the server, for the model: context, mode or
+	// hook. Empty for what a person wrote.
+	Note          string `protobuf:"bytes,4,opt,name=note" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -969,6 +990,13 @@ func (x *User) GetBlocks() []*Block {
 		return x.Blocks
 	}
 	return nil
+}
+
+func (x *User) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
 }
 
 // Assistant is what a model said in one pass.
@@ -1092,7 +1120,9 @@ type Tool struct {
 	// After output.
 	Images []*Image `protobuf:"bytes,6,rep,name=images" json:"images,omitempty"`
 	// JSON text for people and programs, not for the model; empty when there is none.
-	Details       string `protobuf:"bytes,7,opt,name=details" json:"details,omitempty"`
+	Details string `protobuf:"bytes,7,opt,name=details" json:"details,omitempty"`
+	// What a person has to answer before it runs; absent when nothing is asked.
+	Query         *Query `protobuf:"bytes,8,opt,name=query" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1176,6 +1206,68 @@ func (x *Tool) GetDetails() string {
 	return ""
 }
 
+func (x *Tool) GetQuery() *Query {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+// Query asks whether a call may run.
+type Query struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why it is asked.
+	Reason string `protobuf:"bytes,1,opt,name=reason" json:"reason,omitempty"`
+	// What an answer for the session, or for always, would allow.
+	Grants        []string `protobuf:"bytes,2,rep,name=grants" json:"grants,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Query) Reset() {
+	*x = Query{}
+	mi := &file_roost_v1_session_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Query) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Query) ProtoMessage() {}
+
+func (x *Query) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_session_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Query.ProtoReflect.Descriptor instead.
+func (*Query) Descriptor() ([]byte, []int) {
+	return file_roost_v1_session_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Query) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Query) GetGrants() []string {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
 // Block is a piece of an item.
 type Block struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1192,7 +1284,7 @@ type Block struct {
 
 func (x *Block) Reset() {
 	*x = Block{}
-	mi := &file_roost_v1_session_proto_msgTypes[10]
+	mi := &file_roost_v1_session_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +1296,7 @@ func (x *Block) String() string {
 func (*Block) ProtoMessage() {}
 
 func (x *Block) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_session_proto_msgTypes[10]
+	mi := &file_roost_v1_session_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1217,7 +1309,7 @@ func (x *Block) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Block.ProtoReflect.Descriptor instead.
 func (*Block) Descriptor() ([]byte, []int) {
-	return file_roost_v1_session_proto_rawDescGZIP(), []int{10}
+	return file_roost_v1_session_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Block) GetKind() isBlock_Kind {
@@ -1300,7 +1392,7 @@ type Text struct {
 
 func (x *Text) Reset() {
 	*x = Text{}
-	mi := &file_roost_v1_session_proto_msgTypes[11]
+	mi := &file_roost_v1_session_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1312,7 +1404,7 @@ func (x *Text) String() string {
 func (*Text) ProtoMessage() {}
 
 func (x *Text) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_session_proto_msgTypes[11]
+	mi := &file_roost_v1_session_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1325,7 +1417,7 @@ func (x *Text) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Text.ProtoReflect.Descriptor instead.
 func (*Text) Descriptor() ([]byte, []int) {
-	return file_roost_v1_session_proto_rawDescGZIP(), []int{11}
+	return file_roost_v1_session_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Text) GetText() string {
@@ -1347,7 +1439,7 @@ type Reasoning struct {
 
 func (x *Reasoning) Reset() {
 	*x = Reasoning{}
-	mi := &file_roost_v1_session_proto_msgTypes[12]
+	mi := &file_roost_v1_session_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1359,7 +1451,7 @@ func (x *Reasoning) String() string {
 func (*Reasoning) ProtoMessage() {}
 
 func (x *Reasoning) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_session_proto_msgTypes[12]
+	mi := &file_roost_v1_session_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1372,7 +1464,7 @@ func (x *Reasoning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reasoning.ProtoReflect.Descriptor instead.
 func (*Reasoning) Descriptor() ([]byte, []int) {
-	return file_roost_v1_session_proto_rawDescGZIP(), []int{12}
+	return file_roost_v1_session_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Reasoning) GetText() string {
@@ -1403,7 +1495,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_v1_session_proto_msgTypes[13]
+	mi := &file_roost_v1_session_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1507,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_session_proto_msgTypes[13]
+	mi := &file_roost_v1_session_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1520,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_v1_session_proto_rawDescGZIP(), []int{13}
+	return file_roost_v1_session_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Image) GetMime() string {
@@ -1467,7 +1559,7 @@ type ToolCall struct {
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_roost_v1_session_proto_msgTypes[14]
+	mi := &file_roost_v1_session_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1479,7 +1571,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_session_proto_msgTypes[14]
+	mi := &file_roost_v1_session_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1492,7 +1584,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_roost_v1_session_proto_rawDescGZIP(), []int{14}
+	return file_roost_v1_session_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ToolCall) GetId() string {
@@ -1540,7 +1632,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_v1_session_proto_msgTypes[15]
+	mi := &file_roost_v1_session_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1552,7 +1644,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_session_proto_msgTypes[15]
+	mi := &file_roost_v1_session_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1565,7 +1657,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_v1_session_proto_rawDescGZIP(), []int{15}
+	return file_roost_v1_session_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Usage) GetInput() int64 {
@@ -1636,7 +1728,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_roost_v1_session_proto_msgTypes[16]
+	mi := &file_roost_v1_session_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1740,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_session_proto_msgTypes[16]
+	mi := &file_roost_v1_session_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1753,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_roost_v1_session_proto_rawDescGZIP(), []int{16}
+	return file_roost_v1_session_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Model) GetModel() string {
@@ -1762,7 +1854,7 @@ const file_roost_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"updated_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12\x16\n" +
 	"\x06active\x18\n" +
-	" \x01(\bR\x06active\"\xd4\x03\n" +
+	" \x01(\bR\x06active\"\xe8\x03\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
@@ -1781,7 +1873,8 @@ const file_roost_v1_session_proto_rawDesc = "" +
 	"\x05queue\x18\f \x03(\v2\x0e.roost.v1.ItemR\x05queue\x12\x1d\n" +
 	"\n" +
 	"item_count\x18\r \x01(\rR\titemCount\x12%\n" +
-	"\x05usage\x18\x0e \x01(\v2\x0f.roost.v1.UsageR\x05usage\"\xc4\x01\n" +
+	"\x05usage\x18\x0e \x01(\v2\x0f.roost.v1.UsageR\x05usage\x12\x12\n" +
+	"\x04mode\x18\x0f \x01(\tR\x04mode\"\xe4\x01\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x1b\n" +
 	"\tprompt_id\x18\x02 \x01(\tR\bpromptId\x129\n" +
@@ -1789,7 +1882,10 @@ const file_roost_v1_session_proto_rawDesc = "" +
 	"started_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x12\n" +
 	"\x04pass\x18\x04 \x01(\rR\x04pass\x12\x1a\n" +
 	"\baborting\x18\x05 \x01(\bR\baborting\x12%\n" +
-	"\x05retry\x18\x06 \x01(\v2\x0f.roost.v1.RetryR\x05retry\"X\n" +
+	"\x05retry\x18\x06 \x01(\v2\x0f.roost.v1.RetryR\x05retry\x12\x1e\n" +
+	"\n" +
+	"compacting\x18\a \x01(\bR\n" +
+	"compacting\"X\n" +
 	"\x05Retry\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x127\n" +
 	"\tresume_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\bresumeAt\"^\n" +
@@ -1804,11 +1900,12 @@ const file_roost_v1_session_proto_rawDesc = "" +
 	"\x04user\x18\x04 \x01(\v2\x0e.roost.v1.UserH\x00R\x04user\x123\n" +
 	"\tassistant\x18\x05 \x01(\v2\x13.roost.v1.AssistantH\x00R\tassistant\x12$\n" +
 	"\x04tool\x18\x06 \x01(\v2\x0e.roost.v1.ToolH\x00R\x04toolB\x06\n" +
-	"\x04kind\"b\n" +
+	"\x04kind\"v\n" +
 	"\x04User\x12\x1b\n" +
 	"\tprompt_id\x18\x01 \x01(\tR\bpromptId\x12\x14\n" +
 	"\x05steer\x18\x02 \x01(\bR\x05steer\x12'\n" +
-	"\x06blocks\x18\x03 \x03(\v2\x0f.roost.v1.BlockR\x06blocks\"\x96\x02\n" +
+	"\x06blocks\x18\x03 \x03(\v2\x0f.roost.v1.BlockR\x06blocks\x12\x12\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\"\x96\x02\n" +
 	"\tAssistant\x12\x12\n" +
 	"\x04pass\x18\x01 \x01(\rR\x04pass\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12%\n" +
@@ -1817,7 +1914,7 @@ const file_roost_v1_session_proto_rawDesc = "" +
 	"\x06status\x18\x05 \x01(\x0e2\x10.roost.v1.StatusR\x06status\x12(\n" +
 	"\x04stop\x18\x06 \x01(\x0e2\x14.roost.v1.StopReasonR\x04stop\x12\x14\n" +
 	"\x05error\x18\a \x01(\tR\x05error\x12%\n" +
-	"\x05usage\x18\b \x01(\v2\x0f.roost.v1.UsageR\x05usage\"\xd9\x01\n" +
+	"\x05usage\x18\b \x01(\v2\x0f.roost.v1.UsageR\x05usage\"\x80\x02\n" +
 	"\x04Tool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\tR\x05input\x12\"\n" +
@@ -1825,7 +1922,11 @@ const file_roost_v1_session_proto_rawDesc = "" +
 	"\x06status\x18\x04 \x01(\x0e2\x10.roost.v1.StatusR\x06status\x12\x16\n" +
 	"\x06output\x18\x05 \x01(\tR\x06output\x12'\n" +
 	"\x06images\x18\x06 \x03(\v2\x0f.roost.v1.ImageR\x06images\x12\x18\n" +
-	"\adetails\x18\a \x01(\tR\adetails\"\xc6\x01\n" +
+	"\adetails\x18\a \x01(\tR\adetails\x12%\n" +
+	"\x05query\x18\b \x01(\v2\x0f.roost.v1.QueryR\x05query\"7\n" +
+	"\x05Query\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06grants\x18\x02 \x03(\tR\x06grants\"\xc6\x01\n" +
 	"\x05Block\x12$\n" +
 	"\x04text\x18\x01 \x01(\v2\x0e.roost.v1.TextH\x00R\x04text\x123\n" +
 	"\treasoning\x18\x02 \x01(\v2\x13.roost.v1.ReasoningH\x00R\treasoning\x12'\n" +
@@ -1907,7 +2008,7 @@ func file_roost_v1_session_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_v1_session_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_roost_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_roost_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_roost_v1_session_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: roost.v1.Outcome
 	(Status)(0),                   // 1: roost.v1.Status
@@ -1923,49 +2024,51 @@ var file_roost_v1_session_proto_goTypes = []any{
 	(*User)(nil),                  // 11: roost.v1.User
 	(*Assistant)(nil),             // 12: roost.v1.Assistant
 	(*Tool)(nil),                  // 13: roost.v1.Tool
-	(*Block)(nil),                 // 14: roost.v1.Block
-	(*Text)(nil),                  // 15: roost.v1.Text
-	(*Reasoning)(nil),             // 16: roost.v1.Reasoning
-	(*Image)(nil),                 // 17: roost.v1.Image
-	(*ToolCall)(nil),              // 18: roost.v1.ToolCall
-	(*Usage)(nil),                 // 19: roost.v1.Usage
-	(*Model)(nil),                 // 20: roost.v1.Model
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*Query)(nil),                 // 14: roost.v1.Query
+	(*Block)(nil),                 // 15: roost.v1.Block
+	(*Text)(nil),                  // 16: roost.v1.Text
+	(*Reasoning)(nil),             // 17: roost.v1.Reasoning
+	(*Image)(nil),                 // 18: roost.v1.Image
+	(*ToolCall)(nil),              // 19: roost.v1.ToolCall
+	(*Usage)(nil),                 // 20: roost.v1.Usage
+	(*Model)(nil),                 // 21: roost.v1.Model
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
 }
 var file_roost_v1_session_proto_depIdxs = []int32{
-	21, // 0: roost.v1.SessionSummary.created_at:type_name -> google.protobuf.Timestamp
-	21, // 1: roost.v1.SessionSummary.updated_at:type_name -> google.protobuf.Timestamp
-	21, // 2: roost.v1.Session.created_at:type_name -> google.protobuf.Timestamp
-	21, // 3: roost.v1.Session.updated_at:type_name -> google.protobuf.Timestamp
+	22, // 0: roost.v1.SessionSummary.created_at:type_name -> google.protobuf.Timestamp
+	22, // 1: roost.v1.SessionSummary.updated_at:type_name -> google.protobuf.Timestamp
+	22, // 2: roost.v1.Session.created_at:type_name -> google.protobuf.Timestamp
+	22, // 3: roost.v1.Session.updated_at:type_name -> google.protobuf.Timestamp
 	7,  // 4: roost.v1.Session.run:type_name -> roost.v1.Run
 	9,  // 5: roost.v1.Session.last_run:type_name -> roost.v1.RunResult
 	10, // 6: roost.v1.Session.queue:type_name -> roost.v1.Item
-	19, // 7: roost.v1.Session.usage:type_name -> roost.v1.Usage
-	21, // 8: roost.v1.Run.started_at:type_name -> google.protobuf.Timestamp
+	20, // 7: roost.v1.Session.usage:type_name -> roost.v1.Usage
+	22, // 8: roost.v1.Run.started_at:type_name -> google.protobuf.Timestamp
 	8,  // 9: roost.v1.Run.retry:type_name -> roost.v1.Retry
-	21, // 10: roost.v1.Retry.resume_at:type_name -> google.protobuf.Timestamp
+	22, // 10: roost.v1.Retry.resume_at:type_name -> google.protobuf.Timestamp
 	0,  // 11: roost.v1.RunResult.outcome:type_name -> roost.v1.Outcome
-	21, // 12: roost.v1.Item.at:type_name -> google.protobuf.Timestamp
+	22, // 12: roost.v1.Item.at:type_name -> google.protobuf.Timestamp
 	11, // 13: roost.v1.Item.user:type_name -> roost.v1.User
 	12, // 14: roost.v1.Item.assistant:type_name -> roost.v1.Assistant
 	13, // 15: roost.v1.Item.tool:type_name -> roost.v1.Tool
-	14, // 16: roost.v1.User.blocks:type_name -> roost.v1.Block
-	14, // 17: roost.v1.Assistant.blocks:type_name -> roost.v1.Block
+	15, // 16: roost.v1.User.blocks:type_name -> roost.v1.Block
+	15, // 17: roost.v1.Assistant.blocks:type_name -> roost.v1.Block
 	1,  // 18: roost.v1.Assistant.status:type_name -> roost.v1.Status
 	2,  // 19: roost.v1.Assistant.stop:type_name -> roost.v1.StopReason
-	19, // 20: roost.v1.Assistant.usage:type_name -> roost.v1.Usage
+	20, // 20: roost.v1.Assistant.usage:type_name -> roost.v1.Usage
 	3,  // 21: roost.v1.Tool.host:type_name -> roost.v1.Host
 	1,  // 22: roost.v1.Tool.status:type_name -> roost.v1.Status
-	17, // 23: roost.v1.Tool.images:type_name -> roost.v1.Image
-	15, // 24: roost.v1.Block.text:type_name -> roost.v1.Text
-	16, // 25: roost.v1.Block.reasoning:type_name -> roost.v1.Reasoning
-	17, // 26: roost.v1.Block.image:type_name -> roost.v1.Image
-	18, // 27: roost.v1.Block.tool_call:type_name -> roost.v1.ToolCall
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	18, // 23: roost.v1.Tool.images:type_name -> roost.v1.Image
+	14, // 24: roost.v1.Tool.query:type_name -> roost.v1.Query
+	16, // 25: roost.v1.Block.text:type_name -> roost.v1.Text
+	17, // 26: roost.v1.Block.reasoning:type_name -> roost.v1.Reasoning
+	18, // 27: roost.v1.Block.image:type_name -> roost.v1.Image
+	19, // 28: roost.v1.Block.tool_call:type_name -> roost.v1.ToolCall
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_roost_v1_session_proto_init() }
@@ -1978,7 +2081,7 @@ func file_roost_v1_session_proto_init() {
 		(*Item_Assistant)(nil),
 		(*Item_Tool)(nil),
 	}
-	file_roost_v1_session_proto_msgTypes[10].OneofWrappers = []any{
+	file_roost_v1_session_proto_msgTypes[11].OneofWrappers = []any{
 		(*Block_Text)(nil),
 		(*Block_Reasoning)(nil),
 		(*Block_Image)(nil),
@@ -1990,7 +2093,7 @@ func file_roost_v1_session_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_v1_session_proto_rawDesc), len(file_roost_v1_session_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

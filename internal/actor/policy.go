@@ -1,0 +1,163 @@
+package actor
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/roost-dev/roost/internal/prompt"
+	"github.com/roost-dev/roost/internal/provider"
+	"github.com/roost-dev/roost/internal/session"
+	"github.com/roost-dev/roost/internal/tool"
+)
+
+// Hooks are programs of the user that are told what happens, and may have a say in it. They
+// are safe for concurrent use and have deadlines of their own.
+type Hooks interface {
+	// BeforePrompt may refuse a prompt, with an *session.Error, or add text for the model.
+	BeforePrompt(ctx context.Context, s *session.State, text string) (added string, err error)
+	// BeforeTool may refuse a call, in words for the model.
+	BeforeTool(ctx context.Context, s *session.State, name string, call tool.Call) (refusal string)
+	// AfterTool may add to what the model reads of a result.
+	AfterTool(ctx context.Context, s *session.State, name string, call tool.Call, r tool.Result) (added string)
+	// RunEnded is told that a run has ended. It is called in a goroutine of its own.
+	RunEnded(ctx context.Context, s *session.State)
+}
+
+// policy is what the state's rules ask the engine.
+type policy struct{ engine *Engine }
+
+// Judge implements [session.Policy].
+func (p policy) Judge(s *session.State, c session.ToolCall) session.Verdict {
+	if !allowedInMode(s.Mode, c.Name) {
+		return session.Verdict{Refusal: "The mode " + string(s.Mode) + " has no tool " + c.Name + ": nothing may be changed in it."}
+	}
+	if p.engine.cfg.Judge == nil {
+		return session.Verdict{}
+	}
+	return p.engine.cfg.Judge(s, c)
+}
+
+// Shrink implements [session.Policy].
+func (p policy) Shrink(s *session.State, force bool) (session.Shrink, bool) {
+	_, model, err := p.engine.cfg.Models.Find(s.Model)
+	if err != nil {
+		return session.Shrink{}, false
+	}
+	return prompt.Shrink(s, model, p.engine.cfg.Compaction, p.engine.staticOffer, force)
+}
+
+// changers are the tools that a mode which changes nothing does without.
+var changers = map[string]bool{"bash": true, "edit": true, "write": true}
+
+func allowedInMode(m session.Mode, name string) bool {
+	return m != session.ModeAsk && m != session.ModePlan || !changers[name]
+}
+
+// toolsOf returns the tools of a session. It may take as long as a server of tools takes to
+// start.
+func (e *Engine) toolsOf(ctx context.Context, s *session.State) []tool.Tool {
+	all := e.cfg.Tools
+	if e.cfg.MoreTools != nil {
+		all = append(all[:len(all):len(all)], e.cfg.MoreTools(ctx, s)...)
+	}
+	tools := make([]tool.Tool, 0, len(all))
+	for _, t := range all {
+		if allowedInMode(s.Mode, t.Spec().Name) {
+			tools = append(tools, t)
+		}
+	}
+	return tools
+}
+
+// offer is what a model is told of the tools.
+func (e *Engine) offer(ctx context.Context, s *session.State) []provider.Tool {
+	return offer(e.toolsOf(ctx, s))
+}
+
+func offer(tools []tool.Tool) []provider.Tool {
+	list := make([]provider.Tool, 0, len(tools))
+	for _, t := range tools {
+		spec := t.Spec()
+		list = append(list, provider.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Schema})
+	}
+	return list
+}
+
+// request completes a request with what only the engine has.
+func (e *Engine) request(ctx context.Context, r *provider.Request) *provider.Request {
+	r.Image = func(i session.Image) ([]byte, error) { return e.cfg.Blobs.Get(ctx, i.Blob) }
+	return r
+}
+
+// completePrompt asks the hooks about a prompt, and tells the model what has changed in the
+// project. A prompt that was accepted before is not asked about again.
+func (e *Engine) completePrompt(ctx context.Context, id session.ID, c session.Prompt) (session.Command, error) {
+	if e.cfg.Context == nil && e.cfg.Hooks == nil {
+		return c, nil
+	}
+	s, err := e.State(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if s.FindPrompt(c.ID) != nil || s.Run != nil {
+		return c, nil
+	}
+	if e.cfg.Hooks != nil {
+		if c.Added, err = e.cfg.Hooks.BeforePrompt(ctx, s, c.Text); err != nil {
+			return nil, err
+		}
+	}
+	if e.cfg.Context != nil {
+		c.Context, err = e.context(ctx, s)
+	}
+	return c, err
+}
+
+// context says what the model has to be told of the project before the next message: all of
+// it the first time, later what has changed. What it knows is kept as a blob, so that a
+// session names it by its hash. The environment stays that of the first time.
+func (e *Engine) context(ctx context.Context, s *session.State) (session.Context, error) {
+	now := e.cfg.Context(ctx, s)
+	var old *prompt.Context
+	if s.Context != "" {
+		data, err := e.cfg.Blobs.Get(ctx, s.Context)
+		if err == nil && json.Unmarshal(data, &old) == nil {
+			now.Env = old.Env
+		}
+	}
+	data, err := json.Marshal(now)
+	if err != nil {
+		return session.Context{}, err
+	}
+	hash, err := e.cfg.Blobs.Put(ctx, data)
+	if err != nil {
+		return session.Context{}, session.Errorf(session.Unavailable, "the project's rules cannot be kept; is the disk full?")
+	}
+	if hash == s.Context {
+		return session.Context{}, nil
+	}
+	text := prompt.NoteMark + "\n\n" + prompt.Preamble(now)
+	if old != nil {
+		if text = prompt.Note(*old, now); text == "" {
+			return session.Context{}, nil
+		}
+	}
+	return session.Context{Hash: hash, Text: utf8Text(text)}, nil
+}
+
+// hooked runs a call with the hooks around it.
+func (e *Engine) hooked(ctx context.Context, s *session.State, t tool.Tool, call tool.Call, progress func(tool.Progress)) tool.Result {
+	hooks := e.cfg.Hooks
+	if hooks == nil {
+		return t.Run(ctx, call, progress)
+	}
+	name := t.Spec().Name
+	if why := hooks.BeforeTool(ctx, s, name, call); why != "" {
+		return tool.Failure(why)
+	}
+	r := t.Run(ctx, call, progress)
+	if added := hooks.AfterTool(ctx, s, name, call, r); added != "" {
+		r.Text += "\n\n" + added
+	}
+	return r
+}
