@@ -49,6 +49,7 @@ func (a *actor) startTool(run session.RunTool) *toolRun {
 	if len(call.Input) == 0 {
 		call.Input = json.RawMessage("{}")
 	}
+	call.Previous = previous(a.state.Settled, item.Name)
 	t.repeatable = a.repeatable(item.Name)
 	go t.work(ctx, a, a.state.Clone(), call)
 	return t
@@ -72,6 +73,16 @@ func (t *toolRun) work(ctx context.Context, a *actor, s *session.State, call too
 		return
 	}
 	t.finish(t.ending(ctx, a, a.engine.hooked(ctx, s, tools[i], call, t.progress)))
+}
+
+// previous returns the details of the newest successful call of a tool.
+func previous(items []session.Item, name string) json.RawMessage {
+	for _, item := range slices.Backward(items) {
+		if t, ok := item.(*session.Tool); ok && t.Name == name && t.Status == session.Complete && t.Details != nil {
+			return t.Details
+		}
+	}
+	return nil
 }
 
 func unknownTool(name string, tools []tool.Tool) string {

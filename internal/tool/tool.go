@@ -33,6 +33,11 @@ type Call struct {
 	Confined  bool            // file tools must not leave Dir, by links neither
 	Env       []string        // added to the environment of programs, "NAME=value"
 	OutputDir string          // an existing private folder for outputs too large to return
+
+	// Previous is the Details of the newest successful call of the same tool in the
+	// session's transcript, nil when there is none. It lets a tool go on from what it said
+	// last without a memory of its own.
+	Previous json.RawMessage
 }
 
 // Progress is output of a running tool: Text is added to what was shown so far, or
