@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	client "github.com/roost-dev/roost/client/pi"
 	"github.com/roost-dev/roost/internal/eventlog/memlog"
@@ -20,6 +21,9 @@ func TestLifeOfASession(t *testing.T) {
 		s := answerOf(t, p.take(), "1").Result.(*piwire.SessionResult).Session
 		if s.ID != "s1" || s.Cwd != "/" || *s.Name != "n" || !s.Attached || !s.Locked {
 			t.Errorf("created %+v", s)
+		}
+		if now := time.Now().UnixMilli(); s.CreatedAt != now || s.UpdatedAt != now { // simulated
+			t.Errorf("created at %d and %d, want %d", s.CreatedAt, s.UpdatedAt, now)
 		}
 		p.ask("2", &piwire.List{})
 		m := answerOf(t, p.take(), "2").Result.(*piwire.ListResult).Sessions[0]

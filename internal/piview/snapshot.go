@@ -211,6 +211,9 @@ func ModelMetadata(m catalog.Model) piwire.ModelMetadata {
 	if w.Name == "" {
 		w.Name = m.Ref.ID
 	}
+	if w.API == "" {
+		w.API = "unknown"
+	}
 	for _, i := range m.Input {
 		w.Input = append(w.Input, piwire.InputKind(i))
 	}
