@@ -5,7 +5,12 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 )
+
+// ErrShutdown is the cause of a call's end when the server stops. A call that may be repeated
+// is run again after the next start.
+var ErrShutdown = errors.New("the server is shutting down")
 
 // Spec is what a tool says about itself.
 type Spec struct {
