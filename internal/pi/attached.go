@@ -89,7 +89,6 @@ func (c *conn) detach(id session.ID) bool {
 	a.attached = false
 	idle := a.due == 0
 	c.mu.Unlock()
-	c.server.unwatch(a)
 	if idle {
 		c.leave(a)
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,6 +165,15 @@ type lister struct {
 	mu    sync.Mutex
 	block <-chan struct{} // a listing waits until it is closed
 	fail  error
+
+	panics atomic.Bool // at the next Create
+}
+
+func (l *lister) Create(ctx context.Context, c session.Create) (session.ID, error) {
+	if l.panics.Swap(false) {
+		panic("broken")
+	}
+	return l.Engine.Create(ctx, c)
 }
 
 func (l *lister) set(block <-chan struct{}, fail error) {
