@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -229,6 +230,11 @@ func (s *Server) takeChange() bool {
 }
 
 func (s *Server) broadcast() {
+	defer func() {
+		if v := recover(); v != nil {
+			s.opt.Logger.Error("server snapshot failed", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+		}
+	}()
 	// In one step, so that a connection is either told or sees, once it is ready, that the
 	// revision is not the one of its hello.
 	s.mu.Lock()
