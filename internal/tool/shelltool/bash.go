@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -45,15 +46,29 @@ func Environ(hide ...string) func() []string {
 	}
 }
 
-// New returns the tool bash. Programs get the environment that env returns, and a call's own
-// variables after it. It needs bash, or else sh, on the PATH.
-func New(env func() []string) tool.Tool {
+// Options say how bash is run.
+type Options struct {
+	// Env returns the environment of the programs; a call's own variables come after it.
+	Env func() []string
+	// Wrap, unless nil, returns the command line to run in place of the shell's, as one that
+	// confines it, and variables, "NAME=value", that come after all others. argv[0] is the
+	// shell's path. The wrapped command becomes the shell, or else starts it in its own
+	// session. An error ends the call as one of bash, with the error's text for the model.
+	// Wrap is called from several goroutines.
+	Wrap func(call tool.Call, argv []string) (wrapped, env []string, err error)
+}
+
+// New returns the tool bash, unconfined: what NewWith returns for env alone.
+func New(env func() []string) tool.Tool { return NewWith(Options{Env: env}) }
+
+// NewWith returns the tool bash. It needs bash, or else sh, on the PATH.
+func NewWith(o Options) tool.Tool {
 	s := schema.MustParse(bashSchema)
-	return &bash{env: env, schema: s, spec: tool.Spec{Name: "bash", Description: bashText, Schema: s.Raw()}}
+	return &bash{Options: o, schema: s, spec: tool.Spec{Name: "bash", Description: bashText, Schema: s.Raw()}}
 }
 
 type bash struct {
-	env    func() []string
+	Options
 	schema *schema.Schema
 	spec   tool.Spec
 }
@@ -98,9 +113,15 @@ func (b *bash) command(call tool.Call, line string) (*exec.Cmd, error) {
 	if info, err := os.Stat(call.Dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("the working directory %s does not exist", call.Dir)
 	}
-	cmd := exec.Command(shell, "-c", line)
+	argv, env := []string{shell, "-c", line}, []string(nil)
+	if b.Wrap != nil {
+		if argv, env, err = b.Wrap(call, argv); err != nil {
+			return nil, err
+		}
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = call.Dir
-	cmd.Env = append(append(b.env(), "PWD="+call.Dir), call.Env...)
+	cmd.Env = slices.Concat(b.Env(), []string{"PWD=" + call.Dir}, call.Env, env)
 	ownSession(cmd)
 	return cmd, nil
 }
