@@ -24,7 +24,8 @@ type toolRun struct {
 	run        session.RunTool
 	name       string
 	repeatable bool
-	cancel     context.CancelFunc
+	cancel     context.CancelCauseFunc
+	quit       <-chan struct{} // closed when the engine closes
 	over       chan struct{}
 	wake       func()
 
@@ -40,8 +41,8 @@ type toolRun struct {
 // startTool runs a call of the last pass.
 func (a *actor) startTool(run session.RunTool) *toolRun {
 	item := a.state.Tool(run.Call)
-	ctx, cancel := context.WithCancel(context.Background())
-	t := &toolRun{run: run, name: item.Name, cancel: cancel, over: make(chan struct{}), wake: a.wake}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	t := &toolRun{run: run, name: item.Name, cancel: cancel, quit: a.engine.quit, over: make(chan struct{}), wake: a.wake}
 	call := tool.Call{
 		ID: string(run.Call), Session: string(a.id), Input: json.RawMessage(item.Input), Dir: a.state.Cwd,
 		Confined: !a.engine.cfg.Unconfined, Env: a.toolEnv(), OutputDir: a.outputDir(),
@@ -151,7 +152,12 @@ func (t *toolRun) stop(now time.Time) {
 	if t.stopAt.IsZero() {
 		t.stopAt = now
 	}
-	t.cancel()
+	select {
+	case <-t.quit:
+		t.cancel(tool.ErrShutdown)
+	default:
+		t.cancel(context.Canceled)
+	}
 }
 
 // keepAtShutdown reports whether the result of a run that the shutdown cut short is worth
@@ -174,7 +180,7 @@ func (t *toolRun) collect(a *actor) {
 	}
 	if outcome != nil {
 		t.collected = true
-		t.cancel()
+		t.cancel(nil)
 	}
 }
 

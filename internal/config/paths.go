@@ -41,3 +41,6 @@ func xdg(variable, below string) string {
 	}
 	return filepath.Join(home, filepath.FromSlash(below))
 }
+
+// DefaultSkills returns the directory of the user's own skills, beside the configuration.
+func DefaultSkills() string { return filepath.Join(filepath.Dir(DefaultPath()), "skills") }

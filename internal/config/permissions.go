@@ -8,6 +8,7 @@ type Permissions struct {
 	Rules         []PermissionRule
 	WithoutClient Action // ActionAllow or ActionDeny: what ActionAsk means when nobody can be asked
 	Sandbox       Sandbox
+	Trusted       []string // absolute directories below which what is risky is not asked about for that alone
 }
 
 // Action is what happens to a tool call.
@@ -67,6 +68,14 @@ func (d *decoder) permissions(p *Permissions, v value) {
 		"rules":          func(v value) { d.list(v, func(v value) { d.permissionRule(&p.Rules, v) }) },
 		"without_client": enum(d, &p.WithoutClient, ActionAllow, ActionDeny),
 		"sandbox":        enum(d, &p.Sandbox, SandboxOff, SandboxOn),
+		"trusted": func(v value) {
+			d.list(v, func(v value) {
+				var dir string
+				if d.path(&dir)(v); dir != "" {
+					p.Trusted = append(p.Trusted, dir)
+				}
+			})
+		},
 	})
 	if len(p.Rules) > maxRules {
 		d.problemf(v, "has more than %d rules", maxRules)

@@ -24,7 +24,6 @@ import (
 	"github.com/roost-dev/roost/internal/eventlog/sqlitelog"
 	"github.com/roost-dev/roost/internal/pi"
 	"github.com/roost-dev/roost/internal/session"
-	"github.com/roost-dev/roost/internal/tool/builtin"
 )
 
 // closeGrace is how long a server that is told to stop may take.
@@ -108,13 +107,19 @@ func (s *Server) open(ctx context.Context) error {
 	}
 
 	// 4. Who decides.
-	engine := actor.New(actor.Config{
-		Log: log, Models: models, Blobs: blobs, Tools: builtin.All(cfg.KeyEnv...),
+	engineCfg := actor.Config{
+		Log: log, Models: models, Blobs: blobs,
 		NewID: func() session.ID { return session.ID(ulid.Make().String()) },
 		Dir:   workDir, DefaultModel: models.first, DefaultThinking: cfg.DefaultThinking,
 		Unconfined: !cfg.Workspace.Confine, OutputDir: dir.Join("outputs"),
 		IdleUnload: cfg.Limits.IdleUnload, MaxLive: cfg.Limits.Sessions, Logger: s.log,
-	})
+	}
+	connect, err := s.agent(&engineCfg, dir)
+	if err != nil {
+		return err
+	}
+	engine := actor.New(engineCfg)
+	connect(engine)
 	s.onClose(engine.Close)
 
 	// 5. Who speaks pi's protocol.

@@ -15,6 +15,10 @@ import (
 // variables named in hide, which hold keys of the server. Edits queue up by file among the
 // tools of one call, so a process calls it once.
 func All(hide ...string) []tool.Tool {
-	bash := shelltool.New(shelltool.Environ(hide...))
-	return slices.Concat(fstool.New(), []tool.Tool{bash}, searchtool.New())
+	return With(shelltool.Options{Env: shelltool.Environ(hide...)})
+}
+
+// With is All with options of bash.
+func With(bash shelltool.Options) []tool.Tool {
+	return slices.Concat(fstool.New(), []tool.Tool{shelltool.NewWith(bash)}, searchtool.New())
 }
