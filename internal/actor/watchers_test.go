@@ -182,7 +182,7 @@ func TestHugeOutputsAreBounded(t *testing.T) {
 		floods := fakeTool{name: "floods", run: func(ctx context.Context, _ tool.Call, progress func(tool.Progress)) tool.Result {
 			for ctx.Err() == nil {
 				flood(progress)
-				time.Sleep(time.Millisecond) // simulated
+				time.Sleep(100 * time.Millisecond) // simulated
 			}
 			return tool.Result{Text: huge, IsError: true}
 		}}

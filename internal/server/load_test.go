@@ -37,7 +37,7 @@ func (h *home) newSession(c *client.Client) string {
 	return s.Session.Id
 }
 
-func (h *home) prompt(c *client.Client, id, promptID, text string) *roostv1.PromptResponse {
+func (h *home) promptAs(c *client.Client, id, promptID, text string) *roostv1.PromptResponse {
 	h.t.Helper()
 	p, err := c.Prompt(h.context(), id, promptID, text)
 	if err != nil {
