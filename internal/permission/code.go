@@ -25,9 +25,9 @@ func (c *command) interpreter(codeOptions string) verdict {
 			once := w.text == "-" || strings.HasPrefix(w.text, "-s") || !strings.ContainsAny(w.text, codeOptions)
 			return verdict{risk: risky, why: runsCode, opaque: true, once: once}
 		case i == 0:
-			return verdict{risk: ordinary, prefix: 2}
+			return verdict{risk: ordinary, prefix: 2, runs: [][]word{c.args}} // a script, which may be on the PATH
 		default:
-			return verdict{risk: ordinary} // a script after options of the shell
+			return verdict{risk: ordinary, runs: [][]word{c.args[i:]}} // a script after options of the shell
 		}
 	}
 	if isShell && c.stdin != nil && c.stdin.known() {

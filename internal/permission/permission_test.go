@@ -86,6 +86,7 @@ func TestRules(t *testing.T) {
 		"deny behind options of git":     {rules(deny("git push *"), allow("git *")), "git -C sub push", permission.Deny},
 		"deny behind a setting of git":   {rules(deny("git push *"), allow("git *")), "git -c a.b=c push", permission.Deny},
 		"denied behind a name unknown":   {permission.Policy{Default: permission.Allow, Trusted: true, Rules: []permission.Rule{deny("rm *")}}, "wrap -x rm a", permission.Ask},
+		"denied as a script on the PATH": {permission.Policy{Default: permission.Allow, Trusted: true, Rules: []permission.Rule{deny("rm *")}}, "bash rm a", permission.Ask},
 		"maybe denied":                   {rules(deny("git push *"), allow("git *")), "git $x", permission.Ask},
 		"maybe denied, by a name":        {rules(deny("rm *"), allow("*")), "$x -rf y", permission.Ask},
 		"not denied":                     {rules(deny("git push *"), allow("git *")), "git frob $x", permission.Allow},
