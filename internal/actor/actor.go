@@ -212,6 +212,7 @@ func (a *actor) commit() error {
 		a.batch = nil
 		_, ended = batch[len(batch)-1].Event.(session.RunEnded)
 		a.store.note(batch)
+		a.engine.busy.Store(true)
 		if err := a.store.append(batch); err != nil {
 			a.answer(logError(err))
 			return err

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/internal/catalog"
@@ -90,6 +91,7 @@ type Engine struct {
 	running  sync.WaitGroup // actors and their restarts
 	quit     chan struct{}
 
+	busy       atomic.Bool     // something was appended since Busy was asked
 	background context.Context // ends when the engine closes
 	cancel     context.CancelFunc
 }
@@ -161,6 +163,9 @@ func (e *Engine) Close(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
+
+// Busy reports whether a run has begun or gone on since Busy was called last.
+func (e *Engine) Busy() bool { return e.busy.Swap(false) }
 
 // Do has a session obey cmd and returns once that is in the event log. Errors are
 // *session.Error.

@@ -35,6 +35,8 @@ type pass struct {
 
 	mu      sync.Mutex
 	parts   []provider.Part
+	spare   []provider.Part // was parts, empty, to be parts again
+	grown   []byte          // the text of the last part, when others were merged into it
 	pending int
 	room    chan struct{} // has room for one signal: pending went down
 	err     error
@@ -119,9 +121,13 @@ func (p *pass) push(ctx context.Context, part provider.Part) bool {
 		return true
 	case provider.TextDelta, provider.ReasoningDelta, provider.ReasoningEnd, provider.CallStart, provider.CallDelta, provider.CallEnd:
 	}
-	if last := len(p.parts) - 1; last >= 0 && mergeable(p.parts[last], part) {
-		p.parts[last].Text += part.Text
+	if last := len(p.parts) - 1; last >= 0 && p.mergeable(&p.parts[last], &part) {
+		if len(p.grown) == 0 {
+			p.grown = append(p.grown, p.parts[last].Text...)
+		}
+		p.grown = append(p.grown, part.Text...)
 	} else {
+		p.endMerge()
 		p.parts = append(p.parts, part)
 	}
 	p.pending += len(part.Text) + 64
@@ -141,11 +147,19 @@ func (p *pass) push(ctx context.Context, part provider.Part) bool {
 	return ctx.Err() == nil
 }
 
-func mergeable(a, b provider.Part) bool {
-	if a.Kind != b.Kind || a.Key != b.Key || len(a.Text)+len(b.Text) > maxMerged {
+func (p *pass) mergeable(a, b *provider.Part) bool {
+	if a.Kind != b.Kind || a.Key != b.Key || max(len(a.Text), len(p.grown))+len(b.Text) > maxMerged {
 		return false
 	}
 	return a.Kind == provider.TextDelta || a.Kind == provider.ReasoningDelta || a.Kind == provider.CallDelta
+}
+
+// endMerge gives the last part the text that was merged into it.
+func (p *pass) endMerge() {
+	if len(p.grown) > 0 {
+		p.parts[len(p.parts)-1].Text = string(p.grown)
+		p.grown = p.grown[:0]
+	}
 }
 
 func (p *pass) end(err error) {
@@ -170,8 +184,9 @@ func (p *pass) stop(now time.Time) {
 // collect makes events of the parts that wait, and of the end of the stream.
 func (p *pass) collect(a *actor) {
 	p.mu.Lock()
+	p.endMerge()
 	parts, closed := p.parts, p.closed
-	p.parts, p.pending = nil, 0
+	p.parts, p.spare, p.pending = p.spare, nil, 0
 	p.mu.Unlock()
 	select {
 	case p.room <- struct{}{}:
@@ -189,6 +204,10 @@ func (p *pass) collect(a *actor) {
 		}
 	}
 	if !closed {
+		clear(parts)
+		p.mu.Lock()
+		p.spare = parts[:0]
+		p.mu.Unlock()
 		return
 	}
 	p.collected = true

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
 	"github.com/roost-dev/roost/client/pi"
@@ -26,7 +27,25 @@ import (
 // process.
 const childDir = "ROOST_TEST_SERVER_DIR"
 
+// childMCP makes the test binary a server of the Model Context Protocol.
+const childMCP = "ROOST_TEST_MCP"
+
+func serveMCP() {
+	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	type greeting struct {
+		Name string `json:"name"`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "greet"}, func(_ context.Context, _ *mcp.CallToolRequest, in greeting) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello " + in.Name}}}, nil, nil
+	})
+	_ = server.Run(context.Background(), &mcp.StdioTransport{}) // ends with its input
+}
+
 func TestMain(m *testing.M) {
+	if os.Getenv(childMCP) != "" {
+		serveMCP()
+		return
+	}
 	if dir := os.Getenv(childDir); dir != "" {
 		if err := serveChild(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -121,6 +122,7 @@ func (s *Server) open(ctx context.Context) error {
 	engine := actor.New(engineCfg)
 	connect(engine)
 	s.onClose(engine.Close)
+	s.background(func(stop <-chan struct{}) { s.giveBack(engine.Busy, stop) })
 
 	// 5. Who speaks pi's protocol.
 	id, err := serverID(dir)
@@ -158,6 +160,18 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	return s.announce(dir.Path())
+}
+
+// background runs f until the server closes.
+func (s *Server) background(f func(stop <-chan struct{})) {
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { f(stop) })
+	s.onClose(func(context.Context) error {
+		close(stop)
+		running.Wait()
+		return nil
+	})
 }
 
 func (s *Server) onClose(f func(context.Context) error) { s.closers = append(s.closers, f) }
