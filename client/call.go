@@ -127,6 +127,47 @@ func (c *Client) SetThinking(ctx context.Context, id, thinking string) error {
 	return err
 }
 
+// SetMode changes the mode of an idle session to agent, ask, plan or debug.
+func (c *Client) SetMode(ctx context.Context, id, mode string) error {
+	_, err := call(ctx, c.service.SetMode, &roostv1.SetModeRequest{SessionId: id, Mode: mode})
+	return err
+}
+
+// Answer answers the question about a call. When the server cannot be reached it asks again,
+// like Prompt: the question waits. NotFound says that the first answer was another one, or,
+// after a lost connection, perhaps this.
+func (c *Client) Answer(ctx context.Context, req *roostv1.AnswerRequest) (*roostv1.AnswerResponse, error) {
+	return repeat(ctx, c.opt.RetryFor, c.service.Answer, req)
+}
+
+// Rewind takes a message of the person, and everything after it, away from an idle session.
+func (c *Client) Rewind(ctx context.Context, id, item string) error {
+	_, err := call(ctx, c.service.Rewind, &roostv1.RewindRequest{SessionId: id, ItemId: item})
+	return err
+}
+
+// Fork makes a session that begins with the transcript of another, up to before the message
+// of the person with the id before, or all of it. Like Create it is not repeated by itself.
+func (c *Client) Fork(ctx context.Context, id, before, name string) (*roostv1.ForkResponse, error) {
+	return call(ctx, c.service.Fork, &roostv1.ForkRequest{SessionId: id, BeforeItemId: before, Name: name})
+}
+
+// Compact has old items of an idle session summarised, in a run that it returns the number of.
+func (c *Client) Compact(ctx context.Context, id string) (*roostv1.CompactResponse, error) {
+	return call(ctx, c.service.Compact, &roostv1.CompactRequest{SessionId: id})
+}
+
+// Export returns a session as a file: md, html, jsonl or pi.
+func (c *Client) Export(ctx context.Context, id, format string) ([]byte, error) {
+	res, err := call(ctx, c.service.ExportSession, &roostv1.ExportSessionRequest{SessionId: id, Format: format})
+	return res.GetData(), err
+}
+
+// Import makes a session of a file. Like Create it is not repeated by itself.
+func (c *Client) Import(ctx context.Context, req *roostv1.ImportSessionRequest) (*roostv1.ImportSessionResponse, error) {
+	return call(ctx, c.service.ImportSession, req)
+}
+
 // Blob returns bytes by the hex SHA-256 of their content.
 func (c *Client) Blob(ctx context.Context, hash string) ([]byte, error) {
 	res, err := call(ctx, c.service.GetBlob, &roostv1.GetBlobRequest{Blob: hash})

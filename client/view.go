@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"strings"
 
 	roostv1 "github.com/roost-dev/roost/proto/roost/v1"
@@ -12,7 +13,8 @@ import (
 type View struct {
 	// Session is nil until the first Reset or SessionCreated.
 	Session *roostv1.Session
-	// Items are the newest items of the transcript, those in progress last.
+	// Items are the newest items of the transcript, those in progress last. A user item with
+	// a Note was written by the server for the model, not by a person.
 	Items []*roostv1.Item
 	// First is the index of the first of Items in the transcript.
 	First int
@@ -181,4 +183,19 @@ func (v *View) Item(id string) *roostv1.Item {
 		}
 	}
 	return nil
+}
+
+// Queries returns the tool items that wait for an answer, in transcript order.
+func (v *View) Queries() []*roostv1.Item {
+	if v.Session.GetRun() == nil {
+		return nil
+	}
+	var open []*roostv1.Item
+	for i := len(v.Items) - 1; i >= 0 && v.Items[i].GetTool() != nil; i-- {
+		if v.Items[i].GetTool().Query != nil {
+			open = append(open, v.Items[i])
+		}
+	}
+	slices.Reverse(open)
+	return open
 }

@@ -199,7 +199,7 @@ func TestSessionsAndModels(t *testing.T) {
 		t.Errorf("sessions --json: %s", got.out)
 	}
 	f.wants(f.cmd("models"), result{out: "MODEL              KEY  CONTEXT  OUTPUT  $/M IN  $/M OUT  THINKING\n" +
-		"test/family/model  yes  1000     100     1.50    3.00     off,high\n"})
+		"test/family/model  yes  100000   100     1.50    3.00     off,high\n"})
 	f.wants(f.cmd("sessions", "delete", "s1"), result{})
 	f.wants(f.cmd("sessions", "show", "s1"), result{code: ExitFailed, beside: "roost: there is no such session\n"})
 }

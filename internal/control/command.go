@@ -38,11 +38,17 @@ func (s *Server) CreateSession(ctx context.Context, req *roostv1.CreateSessionRe
 	if err != nil {
 		return nil, err
 	}
+	head, at, err := s.head(ctx, id)
+	return &roostv1.CreateSessionResponse{Session: head, Position: at}, err
+}
+
+// head returns a session and the position at which it is like that.
+func (s *Server) head(ctx context.Context, id session.ID) (*roostv1.Session, *roostv1.Position, error) {
 	state, err := s.opt.Engine.State(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &roostv1.CreateSessionResponse{Session: controlview.Session(state), Position: s.position(state.Seq)}, nil
+	return controlview.Session(state), s.position(state.Seq), nil
 }
 
 // do has a session obey a command and returns the position at which it has.
@@ -104,4 +110,32 @@ func (s *Server) SetModel(ctx context.Context, req *roostv1.SetModelRequest) (*r
 func (s *Server) SetThinking(ctx context.Context, req *roostv1.SetThinkingRequest) (*roostv1.SetThinkingResponse, error) {
 	_, at, err := s.do(ctx, req.SessionId, session.SetThinking{Thinking: session.Thinking(req.Thinking)})
 	return &roostv1.SetThinkingResponse{Position: at}, err
+}
+
+// SetMode implements the method of the service.
+func (s *Server) SetMode(ctx context.Context, req *roostv1.SetModeRequest) (*roostv1.SetModeResponse, error) {
+	_, at, err := s.do(ctx, req.SessionId, session.SetMode{Mode: session.Mode(req.Mode)})
+	return &roostv1.SetModeResponse{Position: at}, err
+}
+
+// Rewind implements the method of the service.
+func (s *Server) Rewind(ctx context.Context, req *roostv1.RewindRequest) (*roostv1.RewindResponse, error) {
+	_, at, err := s.do(ctx, req.SessionId, session.Rewind{Item: session.ItemID(req.ItemId)})
+	return &roostv1.RewindResponse{Position: at}, err
+}
+
+// Fork implements the method of the service.
+func (s *Server) Fork(ctx context.Context, req *roostv1.ForkRequest) (*roostv1.ForkResponse, error) {
+	id, err := s.opt.Engine.Fork(ctx, session.ID(req.SessionId), session.ItemID(req.BeforeItemId), req.Name)
+	if err != nil {
+		return nil, err
+	}
+	head, at, err := s.head(ctx, id)
+	return &roostv1.ForkResponse{Session: head, Position: at}, err
+}
+
+// Compact implements the method of the service.
+func (s *Server) Compact(ctx context.Context, req *roostv1.CompactRequest) (*roostv1.CompactResponse, error) {
+	r, at, err := s.do(ctx, req.SessionId, session.Compact{})
+	return &roostv1.CompactResponse{Position: at, Run: uint32(r.Run)}, err
 }

@@ -31,15 +31,18 @@ type Engine interface {
 	Do(context.Context, session.ID, session.Command) (session.Receipt, error)
 	State(context.Context, session.ID) (*session.State, error)
 	Watch(context.Context, session.ID, *session.Position) (*live.Subscription, error)
+	Fork(ctx context.Context, id session.ID, before session.ItemID, name string) (session.ID, error)
+	Import(context.Context, session.Create, []session.Item) (session.ID, error)
 	Delete(context.Context, session.ID) error
 	List(context.Context) iter.Seq2[session.Meta, error]
 	Epoch() session.Epoch
 }
 
-// Blobs returns bytes by the hex SHA-256 of their content. Its error is an *session.Error or
-// wraps fs.ErrNotExist when there is no such blob.
+// Blobs keeps bytes by the hex SHA-256 of their content. The error of Get is an
+// *session.Error or wraps fs.ErrNotExist when there is no such blob.
 type Blobs interface {
 	Get(ctx context.Context, hash string) ([]byte, error)
+	Put(ctx context.Context, data []byte) (hash string, err error)
 }
 
 // Options is what a Server is made of. Engine, Models and Blobs are required.
@@ -55,7 +58,7 @@ type Options struct {
 	Heartbeat    time.Duration // between frames of a watch in which nothing happens; 0 means 10 s
 	WriteTimeout time.Duration // for one frame of a watch to be taken by its client; 0 means 1 min
 	CallTimeout  time.Duration // for any other call; 0 means 1 min
-	MaxRequest   int           // bytes of a request; 0 means 2 MiB
+	MaxRequest   int           // bytes of a request other than an import; 0 means 2 MiB
 	Logger       *slog.Logger  // nil discards
 }
 
@@ -99,7 +102,8 @@ func New(opt Options) *Server {
 	roostv1connect.RegisterSessionServiceHandler(calls, s)
 	mux := http.NewServeMux()
 	connecthttp.Mount(mux, calls,
-		connecthttp.WithReadMaxBytes(opt.MaxRequest), connecthttp.WithCompressMinBytes(compressFrom))
+		connecthttp.WithReadMaxBytes(opt.MaxRequest), connecthttp.WithCompressMinBytes(compressFrom),
+		connecthttp.WithConditionalOptions(largeImports))
 	s.handler = withWriter(mux)
 	return s
 }

@@ -3,6 +3,7 @@ package controltest
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 
@@ -58,7 +59,7 @@ func (s *Script) Find(ref session.ModelRef) (provider.Model, catalog.Model, erro
 // List returns the models on offer.
 func List() []catalog.Model {
 	return []catalog.Model{{
-		Ref: Model, Name: "Test", ContextWindow: 1000, MaxOutput: 100, Input: []string{catalog.InputText}, Authenticated: true,
+		Ref: Model, Name: "Test", ContextWindow: 100_000, MaxOutput: 100, Input: []string{catalog.InputText}, Authenticated: true,
 		ThinkingLevels: []session.Thinking{session.ThinkingOff, session.ThinkingHigh}, Cost: session.Cost{Input: 1.5, Output: 3},
 	}}
 }
@@ -133,6 +134,17 @@ func Breaks(fault provider.Fault, text string) Answer {
 		}
 		return provider.Errorf(fault, "the provider broke")
 	}
+}
+
+// Grant is what a person can allow for longer than once.
+const Grant = "echo risky"
+
+// judge asks about calls whose input holds "risky", until that is granted.
+func judge(s *session.State, c session.ToolCall) session.Verdict {
+	if !strings.Contains(c.Input, "risky") || slices.Contains(s.Grants, Grant) {
+		return session.Verdict{}
+	}
+	return session.Verdict{Query: &session.Query{Reason: "it is risky", Grants: []string{Grant}}}
 }
 
 // echo is a tool that puts out its input twice, and fails when that holds "fail".

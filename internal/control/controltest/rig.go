@@ -18,6 +18,7 @@ import (
 	"github.com/roost-dev/roost/internal/actor"
 	"github.com/roost-dev/roost/internal/control"
 	"github.com/roost-dev/roost/internal/eventlog/memlog"
+	"github.com/roost-dev/roost/internal/prompt"
 	"github.com/roost-dev/roost/internal/session"
 	"github.com/roost-dev/roost/internal/tool"
 	roostv1 "github.com/roost-dev/roost/proto/roost/v1"
@@ -29,27 +30,20 @@ type Rig struct {
 	Client  *client.Client
 	Options control.Options
 
-	t    *testing.T
-	log  *memlog.Log
-	http *http.Server
-	mu   sync.Mutex
-	net  *pipes
-	ids  int
+	t      *testing.T
+	script *Script
+	log    *memlog.Log
+	http   *http.Server
+	mu     sync.Mutex
+	net    *pipes
+	ids    int
 }
 
 // Start runs a server until the test ends, with the options that change sets.
 func Start(t *testing.T, change func(*control.Options), answers ...Answer) *Rig {
 	t.Helper()
-	r := &Rig{t: t, log: memlog.New()}
-	script := &Script{answers: answers}
-	r.Engine = actor.New(actor.Config{
-		Log: r.log, Models: script, Blobs: blobs{}, Tools: []tool.Tool{echo{}}, Dir: "/", DefaultModel: defaultModel,
-		OutputDir: t.TempDir(),
-		NewID:     func() session.ID { r.ids++; return session.ID(fmt.Sprintf("s%d", r.ids)) },
-	})
-	if err := r.Engine.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	r := &Rig{t: t, log: memlog.New(), script: &Script{answers: answers}}
+	r.startEngine()
 	r.Options = control.Options{
 		Engine: r.Engine, Models: List, Blobs: blobs{}, Version: "test", ServerID: "server", DefaultModel: defaultModel,
 	}
@@ -65,6 +59,32 @@ func Start(t *testing.T, change func(*control.Options), answers ...Answer) *Rig 
 		}
 	})
 	return r
+}
+
+func (r *Rig) startEngine() {
+	r.t.Helper()
+	r.Engine = actor.New(actor.Config{
+		Log: r.log, Models: r.script, Blobs: blobs{}, Tools: []tool.Tool{echo{}}, Dir: "/", DefaultModel: defaultModel,
+		OutputDir: r.t.TempDir(), Judge: judge, Compaction: prompt.Limits{Keep: 10},
+		NewID: func() session.ID { r.ids++; return session.ID(fmt.Sprintf("s%d", r.ids)) },
+	})
+	if err := r.Engine.Start(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Crash takes the server away, as if its process had been killed, and starts another one on
+// what was in the log.
+func (r *Rig) Crash() {
+	r.t.Helper()
+	r.Down()
+	r.log = r.log.Crash()
+	if err := r.Engine.Close(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
+	r.startEngine()
+	r.Options.Engine = r.Engine
+	r.Up()
 }
 
 // NewClient returns another client of the server.

@@ -24,6 +24,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Scope is how far an answer goes.
+type Scope int32
+
+const (
+	// Like once.
+	Scope_SCOPE_UNSPECIFIED Scope = 0
+	// This call only.
+	Scope_SCOPE_ONCE Scope = 1
+	// What the question offers as grants, for the rest of the session.
+	Scope_SCOPE_SESSION Scope = 2
+	// The same, and in other sessions as well.
+	Scope_SCOPE_ALWAYS Scope = 3
+)
+
+// Enum value maps for Scope.
+var (
+	Scope_name = map[int32]string{
+		0: "SCOPE_UNSPECIFIED",
+		1: "SCOPE_ONCE",
+		2: "SCOPE_SESSION",
+		3: "SCOPE_ALWAYS",
+	}
+	Scope_value = map[string]int32{
+		"SCOPE_UNSPECIFIED": 0,
+		"SCOPE_ONCE":        1,
+		"SCOPE_SESSION":     2,
+		"SCOPE_ALWAYS":      3,
+	}
+)
+
+func (x Scope) Enum() *Scope {
+	p := new(Scope)
+	*p = x
+	return p
+}
+
+func (x Scope) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Scope) Descriptor() protoreflect.EnumDescriptor {
+	return file_roost_v1_service_proto_enumTypes[0].Descriptor()
+}
+
+func (Scope) Type() protoreflect.EnumType {
+	return &file_roost_v1_service_proto_enumTypes[0]
+}
+
+func (x Scope) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Scope.Descriptor instead.
+func (Scope) EnumDescriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{0}
+}
+
 type ResetReason int32
 
 const (
@@ -67,11 +124,11 @@ func (x ResetReason) String() string {
 }
 
 func (ResetReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_v1_service_proto_enumTypes[0].Descriptor()
+	return file_roost_v1_service_proto_enumTypes[1].Descriptor()
 }
 
 func (ResetReason) Type() protoreflect.EnumType {
-	return &file_roost_v1_service_proto_enumTypes[0]
+	return &file_roost_v1_service_proto_enumTypes[1]
 }
 
 func (x ResetReason) Number() protoreflect.EnumNumber {
@@ -80,7 +137,7 @@ func (x ResetReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ResetReason.Descriptor instead.
 func (ResetReason) EnumDescriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{0}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{1}
 }
 
 type EndReason int32
@@ -113,11 +170,11 @@ func (x EndReason) String() string {
 }
 
 func (EndReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_v1_service_proto_enumTypes[1].Descriptor()
+	return file_roost_v1_service_proto_enumTypes[2].Descriptor()
 }
 
 func (EndReason) Type() protoreflect.EnumType {
-	return &file_roost_v1_service_proto_enumTypes[1]
+	return &file_roost_v1_service_proto_enumTypes[2]
 }
 
 func (x EndReason) Number() protoreflect.EnumNumber {
@@ -126,7 +183,7 @@ func (x EndReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EndReason.Descriptor instead.
 func (EndReason) EnumDescriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{1}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{2}
 }
 
 // ErrorInfo says what went wrong in roost's own words.
@@ -1458,6 +1515,776 @@ func (x *SetThinkingResponse) GetPosition() *Position {
 	return nil
 }
 
+type SetModeRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	SessionId string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
+	// agent, ask, plan or debug.
+	Mode          string `protobuf:"bytes,2,opt,name=mode" json:"mode,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetModeRequest) Reset() {
+	*x = SetModeRequest{}
+	mi := &file_roost_v1_service_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetModeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetModeRequest) ProtoMessage() {}
+
+func (x *SetModeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetModeRequest.ProtoReflect.Descriptor instead.
+func (*SetModeRequest) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *SetModeRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *SetModeRequest) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+type SetModeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Position      *Position              `protobuf:"bytes,1,opt,name=position" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetModeResponse) Reset() {
+	*x = SetModeResponse{}
+	mi := &file_roost_v1_service_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetModeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetModeResponse) ProtoMessage() {}
+
+func (x *SetModeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetModeResponse.ProtoReflect.Descriptor instead.
+func (*SetModeResponse) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *SetModeResponse) GetPosition() *Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+type AnswerRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	SessionId string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
+	// Of the tool item with the question, which is also the id of the call.
+	ItemId string `protobuf:"bytes,2,opt,name=item_id,json=itemId" json:"item_id,omitempty"`
+	// Whether the call may run.
+	Allow bool `protobuf:"varint,3,opt,name=allow" json:"allow,omitempty"`
+	// For the model, when it may not; at most 200 KiB.
+	Reason string `protobuf:"bytes,4,opt,name=reason" json:"reason,omitempty"`
+	// How far it goes, when it may.
+	Scope         Scope `protobuf:"varint,5,opt,name=scope,enum=roost.v1.Scope" json:"scope,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerRequest) Reset() {
+	*x = AnswerRequest{}
+	mi := &file_roost_v1_service_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerRequest) ProtoMessage() {}
+
+func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerRequest.ProtoReflect.Descriptor instead.
+func (*AnswerRequest) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *AnswerRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *AnswerRequest) GetItemId() string {
+	if x != nil {
+		return x.ItemId
+	}
+	return ""
+}
+
+func (x *AnswerRequest) GetAllow() bool {
+	if x != nil {
+		return x.Allow
+	}
+	return false
+}
+
+func (x *AnswerRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AnswerRequest) GetScope() Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return Scope_SCOPE_UNSPECIFIED
+}
+
+type AnswerResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Position      *Position              `protobuf:"bytes,1,opt,name=position" json:"position,omitempty"`
+	Run           uint32                 `protobuf:"varint,2,opt,name=run" json:"run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerResponse) Reset() {
+	*x = AnswerResponse{}
+	mi := &file_roost_v1_service_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerResponse) ProtoMessage() {}
+
+func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerResponse.ProtoReflect.Descriptor instead.
+func (*AnswerResponse) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *AnswerResponse) GetPosition() *Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+func (x *AnswerResponse) GetRun() uint32 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
+}
+
+type RewindRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	SessionId string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
+	// A user item that is not a note. It goes, too.
+	ItemId        string `protobuf:"bytes,2,opt,name=item_id,json=itemId" json:"item_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RewindRequest) Reset() {
+	*x = RewindRequest{}
+	mi := &file_roost_v1_service_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RewindRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RewindRequest) ProtoMessage() {}
+
+func (x *RewindRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RewindRequest.ProtoReflect.Descriptor instead.
+func (*RewindRequest) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *RewindRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *RewindRequest) GetItemId() string {
+	if x != nil {
+		return x.ItemId
+	}
+	return ""
+}
+
+type RewindResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Position      *Position              `protobuf:"bytes,1,opt,name=position" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RewindResponse) Reset() {
+	*x = RewindResponse{}
+	mi := &file_roost_v1_service_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RewindResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RewindResponse) ProtoMessage() {}
+
+func (x *RewindResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RewindResponse.ProtoReflect.Descriptor instead.
+func (*RewindResponse) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *RewindResponse) GetPosition() *Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+type ForkRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	SessionId string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
+	// The user item, not a note, before which the copy ends; empty to copy all items that are
+	// not in progress.
+	BeforeItemId string `protobuf:"bytes,2,opt,name=before_item_id,json=beforeItemId" json:"before_item_id,omitempty"`
+	// Of the new session; empty for the name of the old one.
+	Name          string `protobuf:"bytes,3,opt,name=name" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForkRequest) Reset() {
+	*x = ForkRequest{}
+	mi := &file_roost_v1_service_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForkRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForkRequest) ProtoMessage() {}
+
+func (x *ForkRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForkRequest.ProtoReflect.Descriptor instead.
+func (*ForkRequest) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *ForkRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ForkRequest) GetBeforeItemId() string {
+	if x != nil {
+		return x.BeforeItemId
+	}
+	return ""
+}
+
+func (x *ForkRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ForkResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       *Session               `protobuf:"bytes,1,opt,name=session" json:"session,omitempty"`
+	Position      *Position              `protobuf:"bytes,2,opt,name=position" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForkResponse) Reset() {
+	*x = ForkResponse{}
+	mi := &file_roost_v1_service_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForkResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForkResponse) ProtoMessage() {}
+
+func (x *ForkResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForkResponse.ProtoReflect.Descriptor instead.
+func (*ForkResponse) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *ForkResponse) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *ForkResponse) GetPosition() *Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+type CompactRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompactRequest) Reset() {
+	*x = CompactRequest{}
+	mi := &file_roost_v1_service_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompactRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompactRequest) ProtoMessage() {}
+
+func (x *CompactRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompactRequest.ProtoReflect.Descriptor instead.
+func (*CompactRequest) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *CompactRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+type CompactResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Position      *Position              `protobuf:"bytes,1,opt,name=position" json:"position,omitempty"`
+	Run           uint32                 `protobuf:"varint,2,opt,name=run" json:"run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompactResponse) Reset() {
+	*x = CompactResponse{}
+	mi := &file_roost_v1_service_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompactResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompactResponse) ProtoMessage() {}
+
+func (x *CompactResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompactResponse.ProtoReflect.Descriptor instead.
+func (*CompactResponse) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *CompactResponse) GetPosition() *Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+func (x *CompactResponse) GetRun() uint32 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
+}
+
+type ExportSessionRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	SessionId string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
+	// md for Markdown, html for a page that needs nothing else, jsonl for one JSON object a
+	// line, or pi for pi's session file, version 3, which holds no item that is in progress.
+	Format        string `protobuf:"bytes,2,opt,name=format" json:"format,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportSessionRequest) Reset() {
+	*x = ExportSessionRequest{}
+	mi := &file_roost_v1_service_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportSessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportSessionRequest) ProtoMessage() {}
+
+func (x *ExportSessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportSessionRequest.ProtoReflect.Descriptor instead.
+func (*ExportSessionRequest) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ExportSessionRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ExportSessionRequest) GetFormat() string {
+	if x != nil {
+		return x.Format
+	}
+	return ""
+}
+
+type ExportSessionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 60 MiB.
+	Data          []byte `protobuf:"bytes,1,opt,name=data" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportSessionResponse) Reset() {
+	*x = ExportSessionResponse{}
+	mi := &file_roost_v1_service_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportSessionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportSessionResponse) ProtoMessage() {}
+
+func (x *ExportSessionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportSessionResponse.ProtoReflect.Descriptor instead.
+func (*ExportSessionResponse) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ExportSessionResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type ImportSessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// pi, a session file of version 3.
+	Format string `protobuf:"bytes,1,opt,name=format" json:"format,omitempty"`
+	// At most 60 MiB; the server's limit on bodies may be lower.
+	Data []byte `protobuf:"bytes,2,opt,name=data" json:"data,omitempty"`
+	// As in CreateSessionRequest, but empty for the one in the file.
+	Cwd string `protobuf:"bytes,3,opt,name=cwd" json:"cwd,omitempty"`
+	// Empty for the one in the file.
+	Name          string `protobuf:"bytes,4,opt,name=name" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportSessionRequest) Reset() {
+	*x = ImportSessionRequest{}
+	mi := &file_roost_v1_service_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportSessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportSessionRequest) ProtoMessage() {}
+
+func (x *ImportSessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportSessionRequest.ProtoReflect.Descriptor instead.
+func (*ImportSessionRequest) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ImportSessionRequest) GetFormat() string {
+	if x != nil {
+		return x.Format
+	}
+	return ""
+}
+
+func (x *ImportSessionRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *ImportSessionRequest) GetCwd() string {
+	if x != nil {
+		return x.Cwd
+	}
+	return ""
+}
+
+func (x *ImportSessionRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ImportSessionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// It has the file's model and thinking level if they are on offer, else the default ones.
+	Session  *Session  `protobuf:"bytes,1,opt,name=session" json:"session,omitempty"`
+	Position *Position `protobuf:"bytes,2,opt,name=position" json:"position,omitempty"`
+	// How many of what could not be taken over.
+	Lost          map[string]uint32 `protobuf:"bytes,3,rep,name=lost" json:"lost,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImportSessionResponse) Reset() {
+	*x = ImportSessionResponse{}
+	mi := &file_roost_v1_service_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImportSessionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImportSessionResponse) ProtoMessage() {}
+
+func (x *ImportSessionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImportSessionResponse.ProtoReflect.Descriptor instead.
+func (*ImportSessionResponse) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ImportSessionResponse) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *ImportSessionResponse) GetPosition() *Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+func (x *ImportSessionResponse) GetLost() map[string]uint32 {
+	if x != nil {
+		return x.Lost
+	}
+	return nil
+}
+
 type WatchRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	SessionId string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
@@ -1471,7 +2298,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[25]
+	mi := &file_roost_v1_service_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1483,7 +2310,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[25]
+	mi := &file_roost_v1_service_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1496,7 +2323,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -1536,7 +2363,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[26]
+	mi := &file_roost_v1_service_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1548,7 +2375,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[26]
+	mi := &file_roost_v1_service_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1561,7 +2388,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WatchResponse) GetFrame() isWatchResponse_Frame {
@@ -1651,7 +2478,7 @@ type Reset struct {
 
 func (x *Reset) Reset() {
 	*x = Reset{}
-	mi := &file_roost_v1_service_proto_msgTypes[27]
+	mi := &file_roost_v1_service_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +2490,7 @@ func (x *Reset) String() string {
 func (*Reset) ProtoMessage() {}
 
 func (x *Reset) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[27]
+	mi := &file_roost_v1_service_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +2503,7 @@ func (x *Reset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reset.ProtoReflect.Descriptor instead.
 func (*Reset) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Reset) GetPosition() *Position {
@@ -1727,7 +2554,7 @@ type Events struct {
 
 func (x *Events) Reset() {
 	*x = Events{}
-	mi := &file_roost_v1_service_proto_msgTypes[28]
+	mi := &file_roost_v1_service_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +2566,7 @@ func (x *Events) String() string {
 func (*Events) ProtoMessage() {}
 
 func (x *Events) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[28]
+	mi := &file_roost_v1_service_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +2579,7 @@ func (x *Events) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Events.ProtoReflect.Descriptor instead.
 func (*Events) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Events) GetPosition() *Position {
@@ -1779,7 +2606,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_roost_v1_service_proto_msgTypes[29]
+	mi := &file_roost_v1_service_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +2618,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[29]
+	mi := &file_roost_v1_service_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +2631,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Heartbeat) GetPosition() *Position {
@@ -1824,7 +2651,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_roost_v1_service_proto_msgTypes[30]
+	mi := &file_roost_v1_service_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +2663,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[30]
+	mi := &file_roost_v1_service_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +2676,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{30}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Ended) GetReason() EndReason {
@@ -1869,7 +2696,7 @@ type GetBlobRequest struct {
 
 func (x *GetBlobRequest) Reset() {
 	*x = GetBlobRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[31]
+	mi := &file_roost_v1_service_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1881,7 +2708,7 @@ func (x *GetBlobRequest) String() string {
 func (*GetBlobRequest) ProtoMessage() {}
 
 func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[31]
+	mi := &file_roost_v1_service_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1894,7 +2721,7 @@ func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobRequest.ProtoReflect.Descriptor instead.
 func (*GetBlobRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{31}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetBlobRequest) GetBlob() string {
@@ -1913,7 +2740,7 @@ type GetBlobResponse struct {
 
 func (x *GetBlobResponse) Reset() {
 	*x = GetBlobResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[32]
+	mi := &file_roost_v1_service_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1925,7 +2752,7 @@ func (x *GetBlobResponse) String() string {
 func (*GetBlobResponse) ProtoMessage() {}
 
 func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[32]
+	mi := &file_roost_v1_service_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1938,7 +2765,7 @@ func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobResponse.ProtoReflect.Descriptor instead.
 func (*GetBlobResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{32}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetBlobResponse) GetData() []byte {
@@ -2037,7 +2864,61 @@ const file_roost_v1_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1a\n" +
 	"\bthinking\x18\x02 \x01(\tR\bthinking\"E\n" +
 	"\x13SetThinkingResponse\x12.\n" +
-	"\bposition\x18\x01 \x01(\v2\x12.roost.v1.PositionR\bposition\"\x88\x01\n" +
+	"\bposition\x18\x01 \x01(\v2\x12.roost.v1.PositionR\bposition\"C\n" +
+	"\x0eSetModeRequest\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x12\n" +
+	"\x04mode\x18\x02 \x01(\tR\x04mode\"A\n" +
+	"\x0fSetModeResponse\x12.\n" +
+	"\bposition\x18\x01 \x01(\v2\x12.roost.v1.PositionR\bposition\"\x9c\x01\n" +
+	"\rAnswerRequest\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x17\n" +
+	"\aitem_id\x18\x02 \x01(\tR\x06itemId\x12\x14\n" +
+	"\x05allow\x18\x03 \x01(\bR\x05allow\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12%\n" +
+	"\x05scope\x18\x05 \x01(\x0e2\x0f.roost.v1.ScopeR\x05scope\"R\n" +
+	"\x0eAnswerResponse\x12.\n" +
+	"\bposition\x18\x01 \x01(\v2\x12.roost.v1.PositionR\bposition\x12\x10\n" +
+	"\x03run\x18\x02 \x01(\rR\x03run\"G\n" +
+	"\rRewindRequest\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x17\n" +
+	"\aitem_id\x18\x02 \x01(\tR\x06itemId\"@\n" +
+	"\x0eRewindResponse\x12.\n" +
+	"\bposition\x18\x01 \x01(\v2\x12.roost.v1.PositionR\bposition\"f\n" +
+	"\vForkRequest\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12$\n" +
+	"\x0ebefore_item_id\x18\x02 \x01(\tR\fbeforeItemId\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"k\n" +
+	"\fForkResponse\x12+\n" +
+	"\asession\x18\x01 \x01(\v2\x11.roost.v1.SessionR\asession\x12.\n" +
+	"\bposition\x18\x02 \x01(\v2\x12.roost.v1.PositionR\bposition\"/\n" +
+	"\x0eCompactRequest\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\"S\n" +
+	"\x0fCompactResponse\x12.\n" +
+	"\bposition\x18\x01 \x01(\v2\x12.roost.v1.PositionR\bposition\x12\x10\n" +
+	"\x03run\x18\x02 \x01(\rR\x03run\"M\n" +
+	"\x14ExportSessionRequest\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x16\n" +
+	"\x06format\x18\x02 \x01(\tR\x06format\"+\n" +
+	"\x15ExportSessionResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"h\n" +
+	"\x14ImportSessionRequest\x12\x16\n" +
+	"\x06format\x18\x01 \x01(\tR\x06format\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\x12\x10\n" +
+	"\x03cwd\x18\x03 \x01(\tR\x03cwd\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"\xec\x01\n" +
+	"\x15ImportSessionResponse\x12+\n" +
+	"\asession\x18\x01 \x01(\v2\x11.roost.v1.SessionR\asession\x12.\n" +
+	"\bposition\x18\x02 \x01(\v2\x12.roost.v1.PositionR\bposition\x12=\n" +
+	"\x04lost\x18\x03 \x03(\v2).roost.v1.ImportSessionResponse.LostEntryR\x04lost\x1a7\n" +
+	"\tLostEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x88\x01\n" +
 	"\fWatchRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12.\n" +
@@ -2066,7 +2947,13 @@ const file_roost_v1_service_proto_rawDesc = "" +
 	"\x0eGetBlobRequest\x12\x12\n" +
 	"\x04blob\x18\x01 \x01(\tR\x04blob\"%\n" +
 	"\x0fGetBlobResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data*\x8f\x01\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data*S\n" +
+	"\x05Scope\x12\x15\n" +
+	"\x11SCOPE_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"SCOPE_ONCE\x10\x01\x12\x11\n" +
+	"\rSCOPE_SESSION\x10\x02\x12\x10\n" +
+	"\fSCOPE_ALWAYS\x10\x03*\x8f\x01\n" +
 	"\vResetReason\x12\x1c\n" +
 	"\x18RESET_REASON_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12RESET_REASON_START\x10\x01\x12\x1c\n" +
@@ -2075,7 +2962,7 @@ const file_roost_v1_service_proto_rawDesc = "" +
 	"\x11RESET_REASON_SLOW\x10\x04*?\n" +
 	"\tEndReason\x12\x1a\n" +
 	"\x16END_REASON_UNSPECIFIED\x10\x00\x12\x16\n" +
-	"\x12END_REASON_DELETED\x10\x012\x82\b\n" +
+	"\x12END_REASON_DELETED\x10\x012\xdc\v\n" +
 	"\x0eSessionService\x12I\n" +
 	"\tGetServer\x12\x1a.roost.v1.GetServerRequest\x1a\x1b.roost.v1.GetServerResponse\"\x03\x90\x02\x01\x12L\n" +
 	"\n" +
@@ -2090,7 +2977,14 @@ const file_roost_v1_service_proto_rawDesc = "" +
 	"\x05Steer\x12\x16.roost.v1.SteerRequest\x1a\x17.roost.v1.SteerResponse\x128\n" +
 	"\x05Abort\x12\x16.roost.v1.AbortRequest\x1a\x17.roost.v1.AbortResponse\x12A\n" +
 	"\bSetModel\x12\x19.roost.v1.SetModelRequest\x1a\x1a.roost.v1.SetModelResponse\x12J\n" +
-	"\vSetThinking\x12\x1c.roost.v1.SetThinkingRequest\x1a\x1d.roost.v1.SetThinkingResponse\x12:\n" +
+	"\vSetThinking\x12\x1c.roost.v1.SetThinkingRequest\x1a\x1d.roost.v1.SetThinkingResponse\x12>\n" +
+	"\aSetMode\x12\x18.roost.v1.SetModeRequest\x1a\x19.roost.v1.SetModeResponse\x12;\n" +
+	"\x06Answer\x12\x17.roost.v1.AnswerRequest\x1a\x18.roost.v1.AnswerResponse\x12;\n" +
+	"\x06Rewind\x12\x17.roost.v1.RewindRequest\x1a\x18.roost.v1.RewindResponse\x125\n" +
+	"\x04Fork\x12\x15.roost.v1.ForkRequest\x1a\x16.roost.v1.ForkResponse\x12>\n" +
+	"\aCompact\x12\x18.roost.v1.CompactRequest\x1a\x19.roost.v1.CompactResponse\x12U\n" +
+	"\rExportSession\x12\x1e.roost.v1.ExportSessionRequest\x1a\x1f.roost.v1.ExportSessionResponse\"\x03\x90\x02\x01\x12P\n" +
+	"\rImportSession\x12\x1e.roost.v1.ImportSessionRequest\x1a\x1f.roost.v1.ImportSessionResponse\x12:\n" +
 	"\x05Watch\x12\x16.roost.v1.WatchRequest\x1a\x17.roost.v1.WatchResponse0\x01\x12C\n" +
 	"\aGetBlob\x12\x18.roost.v1.GetBlobRequest\x1a\x19.roost.v1.GetBlobResponse\"\x03\x90\x02\x01B8Z1github.com/roost-dev/roost/proto/roost/v1;roostv1\x92\x03\x02\b\x02b\beditionsp\xe8\a"
 
@@ -2106,111 +3000,151 @@ func file_roost_v1_service_proto_rawDescGZIP() []byte {
 	return file_roost_v1_service_proto_rawDescData
 }
 
-var file_roost_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_roost_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_roost_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_roost_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_roost_v1_service_proto_goTypes = []any{
-	(ResetReason)(0),              // 0: roost.v1.ResetReason
-	(EndReason)(0),                // 1: roost.v1.EndReason
-	(*ErrorInfo)(nil),             // 2: roost.v1.ErrorInfo
-	(*GetServerRequest)(nil),      // 3: roost.v1.GetServerRequest
-	(*GetServerResponse)(nil),     // 4: roost.v1.GetServerResponse
-	(*ListModelsRequest)(nil),     // 5: roost.v1.ListModelsRequest
-	(*ListModelsResponse)(nil),    // 6: roost.v1.ListModelsResponse
-	(*ListSessionsRequest)(nil),   // 7: roost.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),  // 8: roost.v1.ListSessionsResponse
-	(*GetSessionRequest)(nil),     // 9: roost.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),    // 10: roost.v1.GetSessionResponse
-	(*CreateSessionRequest)(nil),  // 11: roost.v1.CreateSessionRequest
-	(*CreateSessionResponse)(nil), // 12: roost.v1.CreateSessionResponse
-	(*RenameSessionRequest)(nil),  // 13: roost.v1.RenameSessionRequest
-	(*RenameSessionResponse)(nil), // 14: roost.v1.RenameSessionResponse
-	(*DeleteSessionRequest)(nil),  // 15: roost.v1.DeleteSessionRequest
-	(*DeleteSessionResponse)(nil), // 16: roost.v1.DeleteSessionResponse
-	(*PromptRequest)(nil),         // 17: roost.v1.PromptRequest
-	(*PromptResponse)(nil),        // 18: roost.v1.PromptResponse
-	(*SteerRequest)(nil),          // 19: roost.v1.SteerRequest
-	(*SteerResponse)(nil),         // 20: roost.v1.SteerResponse
-	(*AbortRequest)(nil),          // 21: roost.v1.AbortRequest
-	(*AbortResponse)(nil),         // 22: roost.v1.AbortResponse
-	(*SetModelRequest)(nil),       // 23: roost.v1.SetModelRequest
-	(*SetModelResponse)(nil),      // 24: roost.v1.SetModelResponse
-	(*SetThinkingRequest)(nil),    // 25: roost.v1.SetThinkingRequest
-	(*SetThinkingResponse)(nil),   // 26: roost.v1.SetThinkingResponse
-	(*WatchRequest)(nil),          // 27: roost.v1.WatchRequest
-	(*WatchResponse)(nil),         // 28: roost.v1.WatchResponse
-	(*Reset)(nil),                 // 29: roost.v1.Reset
-	(*Events)(nil),                // 30: roost.v1.Events
-	(*Heartbeat)(nil),             // 31: roost.v1.Heartbeat
-	(*Ended)(nil),                 // 32: roost.v1.Ended
-	(*GetBlobRequest)(nil),        // 33: roost.v1.GetBlobRequest
-	(*GetBlobResponse)(nil),       // 34: roost.v1.GetBlobResponse
-	(*Model)(nil),                 // 35: roost.v1.Model
-	(*SessionSummary)(nil),        // 36: roost.v1.SessionSummary
-	(*Session)(nil),               // 37: roost.v1.Session
-	(*Position)(nil),              // 38: roost.v1.Position
-	(*Item)(nil),                  // 39: roost.v1.Item
-	(*Event)(nil),                 // 40: roost.v1.Event
+	(Scope)(0),                    // 0: roost.v1.Scope
+	(ResetReason)(0),              // 1: roost.v1.ResetReason
+	(EndReason)(0),                // 2: roost.v1.EndReason
+	(*ErrorInfo)(nil),             // 3: roost.v1.ErrorInfo
+	(*GetServerRequest)(nil),      // 4: roost.v1.GetServerRequest
+	(*GetServerResponse)(nil),     // 5: roost.v1.GetServerResponse
+	(*ListModelsRequest)(nil),     // 6: roost.v1.ListModelsRequest
+	(*ListModelsResponse)(nil),    // 7: roost.v1.ListModelsResponse
+	(*ListSessionsRequest)(nil),   // 8: roost.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),  // 9: roost.v1.ListSessionsResponse
+	(*GetSessionRequest)(nil),     // 10: roost.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),    // 11: roost.v1.GetSessionResponse
+	(*CreateSessionRequest)(nil),  // 12: roost.v1.CreateSessionRequest
+	(*CreateSessionResponse)(nil), // 13: roost.v1.CreateSessionResponse
+	(*RenameSessionRequest)(nil),  // 14: roost.v1.RenameSessionRequest
+	(*RenameSessionResponse)(nil), // 15: roost.v1.RenameSessionResponse
+	(*DeleteSessionRequest)(nil),  // 16: roost.v1.DeleteSessionRequest
+	(*DeleteSessionResponse)(nil), // 17: roost.v1.DeleteSessionResponse
+	(*PromptRequest)(nil),         // 18: roost.v1.PromptRequest
+	(*PromptResponse)(nil),        // 19: roost.v1.PromptResponse
+	(*SteerRequest)(nil),          // 20: roost.v1.SteerRequest
+	(*SteerResponse)(nil),         // 21: roost.v1.SteerResponse
+	(*AbortRequest)(nil),          // 22: roost.v1.AbortRequest
+	(*AbortResponse)(nil),         // 23: roost.v1.AbortResponse
+	(*SetModelRequest)(nil),       // 24: roost.v1.SetModelRequest
+	(*SetModelResponse)(nil),      // 25: roost.v1.SetModelResponse
+	(*SetThinkingRequest)(nil),    // 26: roost.v1.SetThinkingRequest
+	(*SetThinkingResponse)(nil),   // 27: roost.v1.SetThinkingResponse
+	(*SetModeRequest)(nil),        // 28: roost.v1.SetModeRequest
+	(*SetModeResponse)(nil),       // 29: roost.v1.SetModeResponse
+	(*AnswerRequest)(nil),         // 30: roost.v1.AnswerRequest
+	(*AnswerResponse)(nil),        // 31: roost.v1.AnswerResponse
+	(*RewindRequest)(nil),         // 32: roost.v1.RewindRequest
+	(*RewindResponse)(nil),        // 33: roost.v1.RewindResponse
+	(*ForkRequest)(nil),           // 34: roost.v1.ForkRequest
+	(*ForkResponse)(nil),          // 35: roost.v1.ForkResponse
+	(*CompactRequest)(nil),        // 36: roost.v1.CompactRequest
+	(*CompactResponse)(nil),       // 37: roost.v1.CompactResponse
+	(*ExportSessionRequest)(nil),  // 38: roost.v1.ExportSessionRequest
+	(*ExportSessionResponse)(nil), // 39: roost.v1.ExportSessionResponse
+	(*ImportSessionRequest)(nil),  // 40: roost.v1.ImportSessionRequest
+	(*ImportSessionResponse)(nil), // 41: roost.v1.ImportSessionResponse
+	(*WatchRequest)(nil),          // 42: roost.v1.WatchRequest
+	(*WatchResponse)(nil),         // 43: roost.v1.WatchResponse
+	(*Reset)(nil),                 // 44: roost.v1.Reset
+	(*Events)(nil),                // 45: roost.v1.Events
+	(*Heartbeat)(nil),             // 46: roost.v1.Heartbeat
+	(*Ended)(nil),                 // 47: roost.v1.Ended
+	(*GetBlobRequest)(nil),        // 48: roost.v1.GetBlobRequest
+	(*GetBlobResponse)(nil),       // 49: roost.v1.GetBlobResponse
+	nil,                           // 50: roost.v1.ImportSessionResponse.LostEntry
+	(*Model)(nil),                 // 51: roost.v1.Model
+	(*SessionSummary)(nil),        // 52: roost.v1.SessionSummary
+	(*Session)(nil),               // 53: roost.v1.Session
+	(*Position)(nil),              // 54: roost.v1.Position
+	(*Item)(nil),                  // 55: roost.v1.Item
+	(*Event)(nil),                 // 56: roost.v1.Event
 }
 var file_roost_v1_service_proto_depIdxs = []int32{
-	35, // 0: roost.v1.ListModelsResponse.models:type_name -> roost.v1.Model
-	36, // 1: roost.v1.ListSessionsResponse.sessions:type_name -> roost.v1.SessionSummary
-	37, // 2: roost.v1.GetSessionResponse.session:type_name -> roost.v1.Session
-	38, // 3: roost.v1.GetSessionResponse.position:type_name -> roost.v1.Position
-	39, // 4: roost.v1.GetSessionResponse.items:type_name -> roost.v1.Item
-	37, // 5: roost.v1.CreateSessionResponse.session:type_name -> roost.v1.Session
-	38, // 6: roost.v1.CreateSessionResponse.position:type_name -> roost.v1.Position
-	38, // 7: roost.v1.RenameSessionResponse.position:type_name -> roost.v1.Position
-	38, // 8: roost.v1.PromptResponse.position:type_name -> roost.v1.Position
-	38, // 9: roost.v1.SteerResponse.position:type_name -> roost.v1.Position
-	38, // 10: roost.v1.AbortResponse.position:type_name -> roost.v1.Position
-	38, // 11: roost.v1.SetModelResponse.position:type_name -> roost.v1.Position
-	38, // 12: roost.v1.SetThinkingResponse.position:type_name -> roost.v1.Position
-	38, // 13: roost.v1.WatchRequest.position:type_name -> roost.v1.Position
-	29, // 14: roost.v1.WatchResponse.reset:type_name -> roost.v1.Reset
-	30, // 15: roost.v1.WatchResponse.events:type_name -> roost.v1.Events
-	31, // 16: roost.v1.WatchResponse.heartbeat:type_name -> roost.v1.Heartbeat
-	32, // 17: roost.v1.WatchResponse.ended:type_name -> roost.v1.Ended
-	38, // 18: roost.v1.Reset.position:type_name -> roost.v1.Position
-	0,  // 19: roost.v1.Reset.reason:type_name -> roost.v1.ResetReason
-	37, // 20: roost.v1.Reset.session:type_name -> roost.v1.Session
-	39, // 21: roost.v1.Reset.items:type_name -> roost.v1.Item
-	38, // 22: roost.v1.Events.position:type_name -> roost.v1.Position
-	40, // 23: roost.v1.Events.events:type_name -> roost.v1.Event
-	38, // 24: roost.v1.Heartbeat.position:type_name -> roost.v1.Position
-	1,  // 25: roost.v1.Ended.reason:type_name -> roost.v1.EndReason
-	3,  // 26: roost.v1.SessionService.GetServer:input_type -> roost.v1.GetServerRequest
-	5,  // 27: roost.v1.SessionService.ListModels:input_type -> roost.v1.ListModelsRequest
-	7,  // 28: roost.v1.SessionService.ListSessions:input_type -> roost.v1.ListSessionsRequest
-	9,  // 29: roost.v1.SessionService.GetSession:input_type -> roost.v1.GetSessionRequest
-	11, // 30: roost.v1.SessionService.CreateSession:input_type -> roost.v1.CreateSessionRequest
-	13, // 31: roost.v1.SessionService.RenameSession:input_type -> roost.v1.RenameSessionRequest
-	15, // 32: roost.v1.SessionService.DeleteSession:input_type -> roost.v1.DeleteSessionRequest
-	17, // 33: roost.v1.SessionService.Prompt:input_type -> roost.v1.PromptRequest
-	19, // 34: roost.v1.SessionService.Steer:input_type -> roost.v1.SteerRequest
-	21, // 35: roost.v1.SessionService.Abort:input_type -> roost.v1.AbortRequest
-	23, // 36: roost.v1.SessionService.SetModel:input_type -> roost.v1.SetModelRequest
-	25, // 37: roost.v1.SessionService.SetThinking:input_type -> roost.v1.SetThinkingRequest
-	27, // 38: roost.v1.SessionService.Watch:input_type -> roost.v1.WatchRequest
-	33, // 39: roost.v1.SessionService.GetBlob:input_type -> roost.v1.GetBlobRequest
-	4,  // 40: roost.v1.SessionService.GetServer:output_type -> roost.v1.GetServerResponse
-	6,  // 41: roost.v1.SessionService.ListModels:output_type -> roost.v1.ListModelsResponse
-	8,  // 42: roost.v1.SessionService.ListSessions:output_type -> roost.v1.ListSessionsResponse
-	10, // 43: roost.v1.SessionService.GetSession:output_type -> roost.v1.GetSessionResponse
-	12, // 44: roost.v1.SessionService.CreateSession:output_type -> roost.v1.CreateSessionResponse
-	14, // 45: roost.v1.SessionService.RenameSession:output_type -> roost.v1.RenameSessionResponse
-	16, // 46: roost.v1.SessionService.DeleteSession:output_type -> roost.v1.DeleteSessionResponse
-	18, // 47: roost.v1.SessionService.Prompt:output_type -> roost.v1.PromptResponse
-	20, // 48: roost.v1.SessionService.Steer:output_type -> roost.v1.SteerResponse
-	22, // 49: roost.v1.SessionService.Abort:output_type -> roost.v1.AbortResponse
-	24, // 50: roost.v1.SessionService.SetModel:output_type -> roost.v1.SetModelResponse
-	26, // 51: roost.v1.SessionService.SetThinking:output_type -> roost.v1.SetThinkingResponse
-	28, // 52: roost.v1.SessionService.Watch:output_type -> roost.v1.WatchResponse
-	34, // 53: roost.v1.SessionService.GetBlob:output_type -> roost.v1.GetBlobResponse
-	40, // [40:54] is the sub-list for method output_type
-	26, // [26:40] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	51, // 0: roost.v1.ListModelsResponse.models:type_name -> roost.v1.Model
+	52, // 1: roost.v1.ListSessionsResponse.sessions:type_name -> roost.v1.SessionSummary
+	53, // 2: roost.v1.GetSessionResponse.session:type_name -> roost.v1.Session
+	54, // 3: roost.v1.GetSessionResponse.position:type_name -> roost.v1.Position
+	55, // 4: roost.v1.GetSessionResponse.items:type_name -> roost.v1.Item
+	53, // 5: roost.v1.CreateSessionResponse.session:type_name -> roost.v1.Session
+	54, // 6: roost.v1.CreateSessionResponse.position:type_name -> roost.v1.Position
+	54, // 7: roost.v1.RenameSessionResponse.position:type_name -> roost.v1.Position
+	54, // 8: roost.v1.PromptResponse.position:type_name -> roost.v1.Position
+	54, // 9: roost.v1.SteerResponse.position:type_name -> roost.v1.Position
+	54, // 10: roost.v1.AbortResponse.position:type_name -> roost.v1.Position
+	54, // 11: roost.v1.SetModelResponse.position:type_name -> roost.v1.Position
+	54, // 12: roost.v1.SetThinkingResponse.position:type_name -> roost.v1.Position
+	54, // 13: roost.v1.SetModeResponse.position:type_name -> roost.v1.Position
+	0,  // 14: roost.v1.AnswerRequest.scope:type_name -> roost.v1.Scope
+	54, // 15: roost.v1.AnswerResponse.position:type_name -> roost.v1.Position
+	54, // 16: roost.v1.RewindResponse.position:type_name -> roost.v1.Position
+	53, // 17: roost.v1.ForkResponse.session:type_name -> roost.v1.Session
+	54, // 18: roost.v1.ForkResponse.position:type_name -> roost.v1.Position
+	54, // 19: roost.v1.CompactResponse.position:type_name -> roost.v1.Position
+	53, // 20: roost.v1.ImportSessionResponse.session:type_name -> roost.v1.Session
+	54, // 21: roost.v1.ImportSessionResponse.position:type_name -> roost.v1.Position
+	50, // 22: roost.v1.ImportSessionResponse.lost:type_name -> roost.v1.ImportSessionResponse.LostEntry
+	54, // 23: roost.v1.WatchRequest.position:type_name -> roost.v1.Position
+	44, // 24: roost.v1.WatchResponse.reset:type_name -> roost.v1.Reset
+	45, // 25: roost.v1.WatchResponse.events:type_name -> roost.v1.Events
+	46, // 26: roost.v1.WatchResponse.heartbeat:type_name -> roost.v1.Heartbeat
+	47, // 27: roost.v1.WatchResponse.ended:type_name -> roost.v1.Ended
+	54, // 28: roost.v1.Reset.position:type_name -> roost.v1.Position
+	1,  // 29: roost.v1.Reset.reason:type_name -> roost.v1.ResetReason
+	53, // 30: roost.v1.Reset.session:type_name -> roost.v1.Session
+	55, // 31: roost.v1.Reset.items:type_name -> roost.v1.Item
+	54, // 32: roost.v1.Events.position:type_name -> roost.v1.Position
+	56, // 33: roost.v1.Events.events:type_name -> roost.v1.Event
+	54, // 34: roost.v1.Heartbeat.position:type_name -> roost.v1.Position
+	2,  // 35: roost.v1.Ended.reason:type_name -> roost.v1.EndReason
+	4,  // 36: roost.v1.SessionService.GetServer:input_type -> roost.v1.GetServerRequest
+	6,  // 37: roost.v1.SessionService.ListModels:input_type -> roost.v1.ListModelsRequest
+	8,  // 38: roost.v1.SessionService.ListSessions:input_type -> roost.v1.ListSessionsRequest
+	10, // 39: roost.v1.SessionService.GetSession:input_type -> roost.v1.GetSessionRequest
+	12, // 40: roost.v1.SessionService.CreateSession:input_type -> roost.v1.CreateSessionRequest
+	14, // 41: roost.v1.SessionService.RenameSession:input_type -> roost.v1.RenameSessionRequest
+	16, // 42: roost.v1.SessionService.DeleteSession:input_type -> roost.v1.DeleteSessionRequest
+	18, // 43: roost.v1.SessionService.Prompt:input_type -> roost.v1.PromptRequest
+	20, // 44: roost.v1.SessionService.Steer:input_type -> roost.v1.SteerRequest
+	22, // 45: roost.v1.SessionService.Abort:input_type -> roost.v1.AbortRequest
+	24, // 46: roost.v1.SessionService.SetModel:input_type -> roost.v1.SetModelRequest
+	26, // 47: roost.v1.SessionService.SetThinking:input_type -> roost.v1.SetThinkingRequest
+	28, // 48: roost.v1.SessionService.SetMode:input_type -> roost.v1.SetModeRequest
+	30, // 49: roost.v1.SessionService.Answer:input_type -> roost.v1.AnswerRequest
+	32, // 50: roost.v1.SessionService.Rewind:input_type -> roost.v1.RewindRequest
+	34, // 51: roost.v1.SessionService.Fork:input_type -> roost.v1.ForkRequest
+	36, // 52: roost.v1.SessionService.Compact:input_type -> roost.v1.CompactRequest
+	38, // 53: roost.v1.SessionService.ExportSession:input_type -> roost.v1.ExportSessionRequest
+	40, // 54: roost.v1.SessionService.ImportSession:input_type -> roost.v1.ImportSessionRequest
+	42, // 55: roost.v1.SessionService.Watch:input_type -> roost.v1.WatchRequest
+	48, // 56: roost.v1.SessionService.GetBlob:input_type -> roost.v1.GetBlobRequest
+	5,  // 57: roost.v1.SessionService.GetServer:output_type -> roost.v1.GetServerResponse
+	7,  // 58: roost.v1.SessionService.ListModels:output_type -> roost.v1.ListModelsResponse
+	9,  // 59: roost.v1.SessionService.ListSessions:output_type -> roost.v1.ListSessionsResponse
+	11, // 60: roost.v1.SessionService.GetSession:output_type -> roost.v1.GetSessionResponse
+	13, // 61: roost.v1.SessionService.CreateSession:output_type -> roost.v1.CreateSessionResponse
+	15, // 62: roost.v1.SessionService.RenameSession:output_type -> roost.v1.RenameSessionResponse
+	17, // 63: roost.v1.SessionService.DeleteSession:output_type -> roost.v1.DeleteSessionResponse
+	19, // 64: roost.v1.SessionService.Prompt:output_type -> roost.v1.PromptResponse
+	21, // 65: roost.v1.SessionService.Steer:output_type -> roost.v1.SteerResponse
+	23, // 66: roost.v1.SessionService.Abort:output_type -> roost.v1.AbortResponse
+	25, // 67: roost.v1.SessionService.SetModel:output_type -> roost.v1.SetModelResponse
+	27, // 68: roost.v1.SessionService.SetThinking:output_type -> roost.v1.SetThinkingResponse
+	29, // 69: roost.v1.SessionService.SetMode:output_type -> roost.v1.SetModeResponse
+	31, // 70: roost.v1.SessionService.Answer:output_type -> roost.v1.AnswerResponse
+	33, // 71: roost.v1.SessionService.Rewind:output_type -> roost.v1.RewindResponse
+	35, // 72: roost.v1.SessionService.Fork:output_type -> roost.v1.ForkResponse
+	37, // 73: roost.v1.SessionService.Compact:output_type -> roost.v1.CompactResponse
+	39, // 74: roost.v1.SessionService.ExportSession:output_type -> roost.v1.ExportSessionResponse
+	41, // 75: roost.v1.SessionService.ImportSession:output_type -> roost.v1.ImportSessionResponse
+	43, // 76: roost.v1.SessionService.Watch:output_type -> roost.v1.WatchResponse
+	49, // 77: roost.v1.SessionService.GetBlob:output_type -> roost.v1.GetBlobResponse
+	57, // [57:78] is the sub-list for method output_type
+	36, // [36:57] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_roost_v1_service_proto_init() }
@@ -2220,7 +3154,7 @@ func file_roost_v1_service_proto_init() {
 	}
 	file_roost_v1_event_proto_init()
 	file_roost_v1_session_proto_init()
-	file_roost_v1_service_proto_msgTypes[26].OneofWrappers = []any{
+	file_roost_v1_service_proto_msgTypes[40].OneofWrappers = []any{
 		(*WatchResponse_Reset_)(nil),
 		(*WatchResponse_Events)(nil),
 		(*WatchResponse_Heartbeat)(nil),
@@ -2231,8 +3165,8 @@ func file_roost_v1_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_v1_service_proto_rawDesc), len(file_roost_v1_service_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   33,
+			NumEnums:      3,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

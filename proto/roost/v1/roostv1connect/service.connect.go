@@ -55,6 +55,22 @@ const (
 	SessionServiceSetModelProcedure = "/roost.v1.SessionService/SetModel"
 	// SessionServiceSetThinkingProcedure is the procedure name of the SessionService's SetThinking RPC.
 	SessionServiceSetThinkingProcedure = "/roost.v1.SessionService/SetThinking"
+	// SessionServiceSetModeProcedure is the procedure name of the SessionService's SetMode RPC.
+	SessionServiceSetModeProcedure = "/roost.v1.SessionService/SetMode"
+	// SessionServiceAnswerProcedure is the procedure name of the SessionService's Answer RPC.
+	SessionServiceAnswerProcedure = "/roost.v1.SessionService/Answer"
+	// SessionServiceRewindProcedure is the procedure name of the SessionService's Rewind RPC.
+	SessionServiceRewindProcedure = "/roost.v1.SessionService/Rewind"
+	// SessionServiceForkProcedure is the procedure name of the SessionService's Fork RPC.
+	SessionServiceForkProcedure = "/roost.v1.SessionService/Fork"
+	// SessionServiceCompactProcedure is the procedure name of the SessionService's Compact RPC.
+	SessionServiceCompactProcedure = "/roost.v1.SessionService/Compact"
+	// SessionServiceExportSessionProcedure is the procedure name of the SessionService's ExportSession
+	// RPC.
+	SessionServiceExportSessionProcedure = "/roost.v1.SessionService/ExportSession"
+	// SessionServiceImportSessionProcedure is the procedure name of the SessionService's ImportSession
+	// RPC.
+	SessionServiceImportSessionProcedure = "/roost.v1.SessionService/ImportSession"
 	// SessionServiceWatchProcedure is the procedure name of the SessionService's Watch RPC.
 	SessionServiceWatchProcedure = "/roost.v1.SessionService/Watch"
 	// SessionServiceGetBlobProcedure is the procedure name of the SessionService's GetBlob RPC.
@@ -150,6 +166,56 @@ var (
 			Procedure:  SessionServiceSetThinkingProcedure,
 		}
 	})
+	sessionServiceSetModeSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_roost_v1_service_proto.Services().ByName("SessionService").Methods().ByName("SetMode"),
+			Procedure:  SessionServiceSetModeProcedure,
+		}
+	})
+	sessionServiceAnswerSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_roost_v1_service_proto.Services().ByName("SessionService").Methods().ByName("Answer"),
+			Procedure:  SessionServiceAnswerProcedure,
+		}
+	})
+	sessionServiceRewindSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_roost_v1_service_proto.Services().ByName("SessionService").Methods().ByName("Rewind"),
+			Procedure:  SessionServiceRewindProcedure,
+		}
+	})
+	sessionServiceForkSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_roost_v1_service_proto.Services().ByName("SessionService").Methods().ByName("Fork"),
+			Procedure:  SessionServiceForkProcedure,
+		}
+	})
+	sessionServiceCompactSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_roost_v1_service_proto.Services().ByName("SessionService").Methods().ByName("Compact"),
+			Procedure:  SessionServiceCompactProcedure,
+		}
+	})
+	sessionServiceExportSessionSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_roost_v1_service_proto.Services().ByName("SessionService").Methods().ByName("ExportSession"),
+			Procedure:        SessionServiceExportSessionProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	sessionServiceImportSessionSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_roost_v1_service_proto.Services().ByName("SessionService").Methods().ByName("ImportSession"),
+			Procedure:  SessionServiceImportSessionProcedure,
+		}
+	})
 	sessionServiceWatchSpec = sync.OnceValue(func() connect.Spec {
 		return connect.Spec{
 			StreamType: connect.StreamTypeServer,
@@ -194,6 +260,23 @@ type SessionServiceClient interface {
 	SetModel(context.Context, *v1.SetModelRequest) (*v1.SetModelResponse, error)
 	// SetThinking changes the thinking level of an idle session.
 	SetThinking(context.Context, *v1.SetThinkingRequest) (*v1.SetThinkingResponse, error)
+	// SetMode changes the mode of an idle session.
+	SetMode(context.Context, *v1.SetModeRequest) (*v1.SetModeResponse, error)
+	// Answer answers the question about a call. The first answer is taken; a later one, or one
+	// to a question that is no longer open, is not_found.
+	Answer(context.Context, *v1.AnswerRequest) (*v1.AnswerResponse, error)
+	// Rewind takes a message of the person, and everything after it, away from an idle
+	// session. Files stay as they are.
+	Rewind(context.Context, *v1.RewindRequest) (*v1.RewindResponse, error)
+	// Fork makes a session that begins with the transcript of another.
+	Fork(context.Context, *v1.ForkRequest) (*v1.ForkResponse, error)
+	// Compact has old items of an idle session summarised. That is a run: its end says whether
+	// it worked.
+	Compact(context.Context, *v1.CompactRequest) (*v1.CompactResponse, error)
+	// ExportSession writes a session as a file.
+	ExportSession(context.Context, *v1.ExportSessionRequest) (*v1.ExportSessionResponse, error)
+	// ImportSession makes a session of a file.
+	ImportSession(context.Context, *v1.ImportSessionRequest) (*v1.ImportSessionResponse, error)
 	// Watch tells what happens to a session until the client ends it or the session is
 	// deleted. The first frame comes at once: a Reset, or a Heartbeat when the client resumes.
 	Watch(context.Context, *v1.WatchRequest) (SessionServiceWatchClientStream, error)
@@ -254,6 +337,23 @@ type SessionServiceHandler interface {
 	SetModel(context.Context, *v1.SetModelRequest) (*v1.SetModelResponse, error)
 	// SetThinking changes the thinking level of an idle session.
 	SetThinking(context.Context, *v1.SetThinkingRequest) (*v1.SetThinkingResponse, error)
+	// SetMode changes the mode of an idle session.
+	SetMode(context.Context, *v1.SetModeRequest) (*v1.SetModeResponse, error)
+	// Answer answers the question about a call. The first answer is taken; a later one, or one
+	// to a question that is no longer open, is not_found.
+	Answer(context.Context, *v1.AnswerRequest) (*v1.AnswerResponse, error)
+	// Rewind takes a message of the person, and everything after it, away from an idle
+	// session. Files stay as they are.
+	Rewind(context.Context, *v1.RewindRequest) (*v1.RewindResponse, error)
+	// Fork makes a session that begins with the transcript of another.
+	Fork(context.Context, *v1.ForkRequest) (*v1.ForkResponse, error)
+	// Compact has old items of an idle session summarised. That is a run: its end says whether
+	// it worked.
+	Compact(context.Context, *v1.CompactRequest) (*v1.CompactResponse, error)
+	// ExportSession writes a session as a file.
+	ExportSession(context.Context, *v1.ExportSessionRequest) (*v1.ExportSessionResponse, error)
+	// ImportSession makes a session of a file.
+	ImportSession(context.Context, *v1.ImportSessionRequest) (*v1.ImportSessionResponse, error)
 	// Watch tells what happens to a session until the client ends it or the session is
 	// deleted. The first frame comes at once: a Reset, or a Heartbeat when the client resumes.
 	Watch(context.Context, *v1.WatchRequest, SessionServiceWatchServerStream) error
@@ -278,6 +378,13 @@ func RegisterSessionServiceHandler(server *connect.Server, svc SessionServiceHan
 		connect.Method{Spec: sessionServiceAbortSpec(), Handler: adapter.abort},
 		connect.Method{Spec: sessionServiceSetModelSpec(), Handler: adapter.setModel},
 		connect.Method{Spec: sessionServiceSetThinkingSpec(), Handler: adapter.setThinking},
+		connect.Method{Spec: sessionServiceSetModeSpec(), Handler: adapter.setMode},
+		connect.Method{Spec: sessionServiceAnswerSpec(), Handler: adapter.answer},
+		connect.Method{Spec: sessionServiceRewindSpec(), Handler: adapter.rewind},
+		connect.Method{Spec: sessionServiceForkSpec(), Handler: adapter.fork},
+		connect.Method{Spec: sessionServiceCompactSpec(), Handler: adapter.compact},
+		connect.Method{Spec: sessionServiceExportSessionSpec(), Handler: adapter.exportSession},
+		connect.Method{Spec: sessionServiceImportSessionSpec(), Handler: adapter.importSession},
 		connect.Method{Spec: sessionServiceWatchSpec(), Handler: adapter.watch},
 		connect.Method{Spec: sessionServiceGetBlobSpec(), Handler: adapter.getBlob},
 	)
@@ -347,6 +454,34 @@ func (UnimplementedSessionServiceHandler) SetModel(context.Context, *v1.SetModel
 
 func (UnimplementedSessionServiceHandler) SetThinking(context.Context, *v1.SetThinkingRequest) (*v1.SetThinkingResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "roost.v1.SessionService.SetThinking is not implemented")
+}
+
+func (UnimplementedSessionServiceHandler) SetMode(context.Context, *v1.SetModeRequest) (*v1.SetModeResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "roost.v1.SessionService.SetMode is not implemented")
+}
+
+func (UnimplementedSessionServiceHandler) Answer(context.Context, *v1.AnswerRequest) (*v1.AnswerResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "roost.v1.SessionService.Answer is not implemented")
+}
+
+func (UnimplementedSessionServiceHandler) Rewind(context.Context, *v1.RewindRequest) (*v1.RewindResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "roost.v1.SessionService.Rewind is not implemented")
+}
+
+func (UnimplementedSessionServiceHandler) Fork(context.Context, *v1.ForkRequest) (*v1.ForkResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "roost.v1.SessionService.Fork is not implemented")
+}
+
+func (UnimplementedSessionServiceHandler) Compact(context.Context, *v1.CompactRequest) (*v1.CompactResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "roost.v1.SessionService.Compact is not implemented")
+}
+
+func (UnimplementedSessionServiceHandler) ExportSession(context.Context, *v1.ExportSessionRequest) (*v1.ExportSessionResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "roost.v1.SessionService.ExportSession is not implemented")
+}
+
+func (UnimplementedSessionServiceHandler) ImportSession(context.Context, *v1.ImportSessionRequest) (*v1.ImportSessionResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "roost.v1.SessionService.ImportSession is not implemented")
 }
 
 func (UnimplementedSessionServiceHandler) Watch(context.Context, *v1.WatchRequest, SessionServiceWatchServerStream) error {
@@ -452,6 +587,62 @@ func (c *sessionServiceClient) SetModel(ctx context.Context, req *v1.SetModelReq
 func (c *sessionServiceClient) SetThinking(ctx context.Context, req *v1.SetThinkingRequest) (*v1.SetThinkingResponse, error) {
 	var res v1.SetThinkingResponse
 	if err := c.client.CallUnary(ctx, sessionServiceSetThinkingSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *sessionServiceClient) SetMode(ctx context.Context, req *v1.SetModeRequest) (*v1.SetModeResponse, error) {
+	var res v1.SetModeResponse
+	if err := c.client.CallUnary(ctx, sessionServiceSetModeSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *sessionServiceClient) Answer(ctx context.Context, req *v1.AnswerRequest) (*v1.AnswerResponse, error) {
+	var res v1.AnswerResponse
+	if err := c.client.CallUnary(ctx, sessionServiceAnswerSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *sessionServiceClient) Rewind(ctx context.Context, req *v1.RewindRequest) (*v1.RewindResponse, error) {
+	var res v1.RewindResponse
+	if err := c.client.CallUnary(ctx, sessionServiceRewindSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *sessionServiceClient) Fork(ctx context.Context, req *v1.ForkRequest) (*v1.ForkResponse, error) {
+	var res v1.ForkResponse
+	if err := c.client.CallUnary(ctx, sessionServiceForkSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *sessionServiceClient) Compact(ctx context.Context, req *v1.CompactRequest) (*v1.CompactResponse, error) {
+	var res v1.CompactResponse
+	if err := c.client.CallUnary(ctx, sessionServiceCompactSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *sessionServiceClient) ExportSession(ctx context.Context, req *v1.ExportSessionRequest) (*v1.ExportSessionResponse, error) {
+	var res v1.ExportSessionResponse
+	if err := c.client.CallUnary(ctx, sessionServiceExportSessionSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *sessionServiceClient) ImportSession(ctx context.Context, req *v1.ImportSessionRequest) (*v1.ImportSessionResponse, error) {
+	var res v1.ImportSessionResponse
+	if err := c.client.CallUnary(ctx, sessionServiceImportSessionSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -613,6 +804,90 @@ func (h sessionServiceHandler) setThinking(ctx context.Context, _ connect.Spec, 
 		return err
 	}
 	res, err := h.svc.SetThinking(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h sessionServiceHandler) setMode(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.SetModeRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.SetMode(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h sessionServiceHandler) answer(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.AnswerRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.Answer(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h sessionServiceHandler) rewind(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.RewindRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.Rewind(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h sessionServiceHandler) fork(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ForkRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.Fork(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h sessionServiceHandler) compact(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.CompactRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.Compact(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h sessionServiceHandler) exportSession(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ExportSessionRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ExportSession(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h sessionServiceHandler) importSession(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ImportSessionRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ImportSession(ctx, &req)
 	if err != nil {
 		return err
 	}
