@@ -21,25 +21,20 @@ const (
 
 // compaction has a model summarise old items.
 type compaction struct {
-	task   session.Summarize
-	cancel context.CancelFunc
-	over   chan struct{}
-	wake   func()
+	job
+	task session.Summarize
+	wake func()
 
 	mu      sync.Mutex
 	closed  bool
 	summary string
 	usage   *session.Usage
 	failure string
-
-	// The rest belongs to the actor.
-	stopAt    time.Time
-	collected bool
 }
 
 func (a *actor) startCompaction(task session.Summarize) *compaction {
-	ctx, cancel := context.WithTimeout(context.Background(), compactionTimeout)
-	c := &compaction{task: task, cancel: cancel, over: make(chan struct{}), wake: a.wake}
+	ctx, j := a.newJob()
+	c := &compaction{job: j, task: task, wake: a.wake}
 	model, info, err := a.engine.cfg.Models.Find(a.state.Model)
 	if err != nil {
 		c.end("", nil, session.AsError(err).Message)
@@ -54,6 +49,8 @@ func (a *actor) startCompaction(task session.Summarize) *compaction {
 				c.end("", nil, "internal error")
 			}
 		}()
+		ctx, cancel := context.WithTimeout(ctx, compactionTimeout)
+		defer cancel()
 		c.run(ctx, model, info, func() *provider.Request {
 			return a.engine.request(ctx, prompt.Summary(state, task.Through, info))
 		})
@@ -130,16 +127,6 @@ func (c *compaction) end(summary string, usage *session.Usage, failure string) {
 }
 
 func (c *compaction) effect() session.Effect { return c.task }
-func (c *compaction) done() <-chan struct{}  { return c.over }
-func (c *compaction) stopped() time.Time     { return c.stopAt }
-func (c *compaction) ended() bool            { return c.collected }
-
-func (c *compaction) stop(now time.Time) {
-	if c.stopAt.IsZero() {
-		c.stopAt = now
-	}
-	c.cancel()
-}
 
 func (c *compaction) collect(a *actor) {
 	c.mu.Lock()
@@ -148,7 +135,7 @@ func (c *compaction) collect(a *actor) {
 		return
 	}
 	c.collected = true
-	c.cancel()
+	c.cancel(nil)
 	run := a.state.Run
 	if c.stopAt.IsZero() && run != nil && run.Compaction != nil && run.Compaction.Through == c.task.Through {
 		a.emit(a.state.EndCompaction(c.summary, c.usage, c.failure))

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"time"
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/internal/catalog"
@@ -17,49 +15,28 @@ import (
 
 // Limits of one pass.
 const (
-	maxPending = 256 << 10 // bytes of parts that wait for the actor; the provider is not read meanwhile
-	maxMerged  = 4 << 10   // bytes up to which adjacent parts are merged while they wait
-	maxDelta   = 64 << 10  // bytes of one event
-	maxAnswer  = 8 << 20   // bytes of a whole answer
-	maxBlocks  = 2048      // blocks of a whole answer
+	maxDelta  = 64 << 10 // bytes of one event
+	maxAnswer = 8 << 20  // bytes of a whole answer
+	maxBlocks = 2048     // blocks of a whole answer
 )
 
-// pass streams one request to a model. Parts gather in a buffer while the actor appends, so
-// the events of a busy session grow and those of a quiet one do not wait.
+// pass streams one request to a model.
 type pass struct {
-	call   session.CallModel
-	model  catalog.Model
-	cancel context.CancelFunc
-	over   chan struct{}
-	wake   func()
+	job
+	*inbox
+	call  session.CallModel
+	model catalog.Model
 
-	mu      sync.Mutex
-	parts   []provider.Part
-	spare   []provider.Part // was parts, empty, to be parts again
-	grown   []byte          // the text of the last part, when others were merged into it
-	pending int
-	room    chan struct{} // has room for one signal: pending went down
-	err     error
-	finish  *provider.Part
-	usage   *session.Usage
-	closed  bool // the stream has ended
-
-	// The rest belongs to the actor.
-	stopAt    time.Time
-	collected bool // the end of the stream has been made an event
-	text      int  // the open text block, or -1
-	reasoning int  // the open reasoning block, or -1
+	text      int // the open text block, or -1
+	reasoning int // the open reasoning block, or -1
 	calls     map[int]int
 	size      int
 }
 
 // startPass sends the request of the current pass.
 func (a *actor) startPass(call session.CallModel) *pass {
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &pass{
-		call: call, cancel: cancel, over: make(chan struct{}), wake: a.wake,
-		room: make(chan struct{}, 1), text: -1, reasoning: -1, calls: make(map[int]int),
-	}
+	ctx, j := a.newJob()
+	p := &pass{job: j, inbox: newInbox(a.wake), call: call, text: -1, reasoning: -1, calls: make(map[int]int)}
 	live := a.state.Run.Live
 	for _, b := range live.Blocks {
 		p.size += len(session.BlockText(b))
@@ -71,10 +48,8 @@ func (a *actor) startPass(call session.CallModel) *pass {
 	}
 	model, info, err := a.engine.cfg.Models.Find(live.Model)
 	if err != nil {
-		p.err = provider.Errorf(provider.FaultRequest, "%s", session.AsError(err).Message)
-		p.closed = true
+		p.end(provider.Errorf(provider.FaultRequest, "%s", session.AsError(err).Message))
 		close(p.over)
-		a.wake()
 		return p
 	}
 	p.model = info
@@ -107,91 +82,12 @@ func (p *pass) stream(ctx context.Context, model provider.Model, request func() 
 	p.end(nil)
 }
 
-// push adds a part, and waits while too much waits already. It returns false if ctx ended.
-func (p *pass) push(ctx context.Context, part provider.Part) bool {
-	p.mu.Lock()
-	switch part.Kind {
-	case provider.UsageReport:
-		p.usage = &part.Usage
-		p.mu.Unlock()
-		return true
-	case provider.Finish:
-		p.finish = &part
-		p.mu.Unlock()
-		return true
-	case provider.TextDelta, provider.ReasoningDelta, provider.ReasoningEnd, provider.CallStart, provider.CallDelta, provider.CallEnd:
-	}
-	if last := len(p.parts) - 1; last >= 0 && p.mergeable(&p.parts[last], &part) {
-		if len(p.grown) == 0 {
-			p.grown = append(p.grown, p.parts[last].Text...)
-		}
-		p.grown = append(p.grown, part.Text...)
-	} else {
-		p.endMerge()
-		p.parts = append(p.parts, part)
-	}
-	p.pending += len(part.Text) + 64
-	full := p.pending > maxPending
-	p.mu.Unlock()
-	p.wake()
-	for full {
-		select {
-		case <-p.room:
-		case <-ctx.Done():
-			return false
-		}
-		p.mu.Lock()
-		full = p.pending > maxPending
-		p.mu.Unlock()
-	}
-	return ctx.Err() == nil
-}
-
-func (p *pass) mergeable(a, b *provider.Part) bool {
-	if a.Kind != b.Kind || a.Key != b.Key || max(len(a.Text), len(p.grown))+len(b.Text) > maxMerged {
-		return false
-	}
-	return a.Kind == provider.TextDelta || a.Kind == provider.ReasoningDelta || a.Kind == provider.CallDelta
-}
-
-// endMerge gives the last part the text that was merged into it.
-func (p *pass) endMerge() {
-	if len(p.grown) > 0 {
-		p.parts[len(p.parts)-1].Text = string(p.grown)
-		p.grown = p.grown[:0]
-	}
-}
-
-func (p *pass) end(err error) {
-	p.mu.Lock()
-	p.err, p.closed = err, true
-	p.mu.Unlock()
-	p.wake()
-}
-
 func (p *pass) effect() session.Effect { return p.call }
-func (p *pass) done() <-chan struct{}  { return p.over }
-func (p *pass) stopped() time.Time     { return p.stopAt }
-func (p *pass) ended() bool            { return p.collected }
-
-func (p *pass) stop(now time.Time) {
-	if p.stopAt.IsZero() {
-		p.stopAt = now
-	}
-	p.cancel()
-}
 
 // collect makes events of the parts that wait, and of the end of the stream.
 func (p *pass) collect(a *actor) {
-	p.mu.Lock()
-	p.endMerge()
-	parts, closed := p.parts, p.closed
-	p.parts, p.spare, p.pending = p.spare, nil, 0
-	p.mu.Unlock()
-	select {
-	case p.room <- struct{}{}:
-	default:
-	}
+	parts, last := p.take()
+	defer p.release(parts)
 	current := p.current(a.state)
 	if current {
 		for _, part := range parts {
@@ -203,15 +99,11 @@ func (p *pass) collect(a *actor) {
 			}
 		}
 	}
-	if !closed {
-		clear(parts)
-		p.mu.Lock()
-		p.spare = parts[:0]
-		p.mu.Unlock()
+	if !last {
 		return
 	}
 	p.collected = true
-	p.cancel()
+	p.cancel(nil)
 	if current && p.stopAt.IsZero() {
 		p.settle(a)
 	}
@@ -290,9 +182,7 @@ func (a *actor) delta(index int, text string) {
 
 // settle makes the event that the end of the stream is.
 func (p *pass) settle(a *actor) {
-	p.mu.Lock()
-	err, finish, usage := p.err, p.finish, p.usage
-	p.mu.Unlock()
+	finish, usage, err := p.outcome()
 	if err == nil && finish == nil {
 		err = provider.Errorf(provider.FaultNetwork, "the model's answer broke off")
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/roost-dev/roost/internal/session"
 	"github.com/roost-dev/roost/internal/tool"
@@ -21,28 +20,22 @@ const maxShown = 64 << 10
 
 // toolRun runs one call in the workspace.
 type toolRun struct {
+	job
 	run        session.RunTool
 	name       string
 	repeatable bool
-	cancel     context.CancelCauseFunc
-	quit       <-chan struct{} // closed when the engine closes
-	over       chan struct{}
 	wake       func()
 
 	mu      sync.Mutex
 	shown   *session.ToolOutput // output that waits for the actor
 	outcome *session.ToolEnded
-
-	// The rest belongs to the actor.
-	stopAt    time.Time
-	collected bool
 }
 
 // startTool runs a call of the last pass.
 func (a *actor) startTool(run session.RunTool) *toolRun {
 	item := a.state.Tool(run.Call)
-	ctx, cancel := context.WithCancelCause(context.Background())
-	t := &toolRun{run: run, name: item.Name, cancel: cancel, quit: a.engine.quit, over: make(chan struct{}), wake: a.wake}
+	ctx, j := a.newJob()
+	t := &toolRun{job: j, run: run, name: item.Name, wake: a.wake}
 	call := tool.Call{
 		ID: string(run.Call), Session: string(a.id), Input: json.RawMessage(item.Input), Dir: a.state.Cwd,
 		Confined: !a.engine.cfg.Unconfined, Env: a.toolEnv(), OutputDir: a.outputDir(),
@@ -144,21 +137,6 @@ func (t *toolRun) finish(e session.ToolEnded) {
 }
 
 func (t *toolRun) effect() session.Effect { return t.run }
-func (t *toolRun) done() <-chan struct{}  { return t.over }
-func (t *toolRun) stopped() time.Time     { return t.stopAt }
-func (t *toolRun) ended() bool            { return t.collected }
-
-func (t *toolRun) stop(now time.Time) {
-	if t.stopAt.IsZero() {
-		t.stopAt = now
-	}
-	select {
-	case <-t.quit:
-		t.cancel(tool.ErrShutdown)
-	default:
-		t.cancel(context.Canceled)
-	}
-}
 
 // keepAtShutdown reports whether the result of a run that the shutdown cut short is worth
 // keeping: a tool that may be repeated is run again instead.

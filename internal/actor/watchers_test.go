@@ -100,7 +100,14 @@ func TestWatchersJoinDuringARun(t *testing.T) {
 func TestStuckWatcherHarmsNobody(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		text := strings.Repeat("x", 4<<10)
-		r := newRig(t, nil, says(strings.Split(strings.Repeat(text+" ", 1000), " ")...))
+		r := newRig(t, nil, func(_ context.Context, _ *provider.Request, yield func(provider.Part) bool) error {
+			for range 1000 {
+				yield(provider.Part{Kind: provider.TextDelta, Text: text})
+				time.Sleep(100 * time.Microsecond) // simulated: whoever reads has read by then
+			}
+			yield(provider.Part{Kind: provider.Finish, Stop: session.StopEnd})
+			return nil
+		})
 		defer r.stop()
 		id := r.create()
 		stuck, err := r.engine.Watch(t.Context(), id, nil)

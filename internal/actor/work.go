@@ -1,10 +1,12 @@
 package actor
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"github.com/roost-dev/roost/internal/session"
+	"github.com/roost-dev/roost/internal/tool"
 )
 
 // work is something that runs for the actor outside its goroutine: a [pass], a [toolRun] or
@@ -21,6 +23,38 @@ type work interface {
 	done() <-chan struct{}
 	// stopped returns when stop was first called, or the zero time.
 	stopped() time.Time
+}
+
+// job is what every work has. Its fields belong to the actor, but for over, which the work
+// closes.
+type job struct {
+	cancel    context.CancelCauseFunc
+	quit      <-chan struct{} // closed when the engine closes
+	over      chan struct{}
+	stopAt    time.Time
+	collected bool // all it had has been made events
+}
+
+// newJob returns a job and the context that ends with it.
+func (a *actor) newJob() (context.Context, job) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return ctx, job{cancel: cancel, quit: a.engine.quit, over: make(chan struct{})}
+}
+
+func (j *job) done() <-chan struct{} { return j.over }
+func (j *job) stopped() time.Time    { return j.stopAt }
+func (j *job) ended() bool           { return j.collected }
+
+func (j *job) stop(now time.Time) {
+	if j.stopAt.IsZero() {
+		j.stopAt = now
+	}
+	select {
+	case <-j.quit:
+		j.cancel(tool.ErrShutdown)
+	default:
+		j.cancel(context.Canceled)
+	}
 }
 
 // collect takes what the works have, and forgets those that have ended.
