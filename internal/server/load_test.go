@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -72,9 +73,22 @@ func follow(ctx context.Context, c *client.Client, id string, v *client.View, do
 // over is a session that has run and is idle.
 func over(v *client.View) bool { return v.Session.Run == nil && v.Session.LastRun != nil }
 
+// toolOf returns the last call of a tool, or nil.
+func toolOf(v *client.View) *roostv1.Tool {
+	for _, i := range slices.Backward(v.Items) {
+		if tool := i.GetTool(); tool != nil {
+			return tool
+		}
+	}
+	return nil
+}
+
 // answerOf returns the text of the last item, if that is an answer.
 func answerOf(v *client.View) string {
 	var said strings.Builder
+	if len(v.Items) == 0 {
+		return ""
+	}
 	for _, b := range v.Items[len(v.Items)-1].GetAssistant().GetBlocks() {
 		said.WriteString(client.BlockText(b))
 	}
@@ -204,4 +218,14 @@ func TestHundredFirstPromptsAtOnce(t *testing.T) {
 			t.Errorf("the log speaks of %q:\n%.2000s", bad, log)
 		}
 	}
+}
+
+// read returns a file of the directory, empty when there is none.
+func (h *home) read(name string) string {
+	h.t.Helper()
+	text, err := os.ReadFile(filepath.Join(h.dir, name))
+	if err != nil && !os.IsNotExist(err) {
+		h.t.Fatal(err)
+	}
+	return string(text)
 }
