@@ -169,7 +169,7 @@ func TestLayout(t *testing.T) {
 
 func TestModesShareTheirBeginning(t *testing.T) {
 	agent := prompt.System(session.ModeAgent)
-	common := agent[:strings.Index(agent, "Mode: ")]
+	common, _, _ := strings.Cut(agent, "Mode: ")
 	seen := map[string]bool{}
 	for _, m := range session.Modes {
 		s := prompt.System(m)

@@ -33,8 +33,11 @@ type Context struct {
 func (e Env) facts() [][2]string {
 	var list [][2]string
 	for _, f := range [][2]string{
-		{"Working directory", e.Cwd}, {"Operating system", e.OS}, {"Shell", e.Shell},
-		{"Date", e.Date}, {"Git branch", e.Branch},
+		{"Working directory", e.Cwd},
+		{"Operating system", e.OS},
+		{"Shell", e.Shell},
+		{"Date", e.Date},
+		{"Git branch", e.Branch},
 	} {
 		if f[1] != "" {
 			list = append(list, [2]string{f[0], oneLine(f[1])})

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/roost-dev/roost/internal/provider"
@@ -36,15 +37,15 @@ func Estimate(items []session.Item, system string, tools []provider.Tool) int {
 // transcript was compacted there; "" lets all count. Without a report all is estimated.
 func Used(items []session.Item, after session.ItemID, system string, tools []provider.Tool) int {
 	n := 0
-	for i := len(items) - 1; i >= 0; i-- {
-		if after != "" && items[i].ItemID() == after {
+	for _, it := range slices.Backward(items) {
+		if after != "" && it.ItemID() == after {
 			break
 		}
-		a, ok := items[i].(*session.Assistant)
+		a, ok := it.(*session.Assistant)
 		if ok && a.Status == session.Complete && a.Usage != nil && a.Usage.Total() > 0 {
 			return int(min(a.Usage.Total(), 1<<40)) + n
 		}
-		n += itemSize(items[i])
+		n += itemSize(it)
 	}
 	return Estimate(items, system, tools)
 }

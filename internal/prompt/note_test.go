@@ -48,7 +48,7 @@ func TestNote(t *testing.T) {
 	}
 }
 
-func drawContext(t *rapid.T, label string) prompt.Context {
+func drawContext(t *rapid.T) prompt.Context {
 	text := rapid.SampledFrom([]string{"", "a", "b"})
 	c := prompt.Context{Env: prompt.Env{Cwd: text.Draw(t, "cwd"), Date: text.Draw(t, "date")}}
 	for _, path := range []string{"p", "q"} {
@@ -64,7 +64,7 @@ func drawContext(t *rapid.T, label string) prompt.Context {
 // There is a note exactly when a model would be told something else.
 func TestNoteWhenNeeded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := drawContext(t, "old"), drawContext(t, "new")
+		a, b := drawContext(t), drawContext(t)
 		if (prompt.Note(a, b) == "") != a.Equal(b) {
 			t.Fatalf("equal is %v, the note %q", a.Equal(b), prompt.Note(a, b))
 		}

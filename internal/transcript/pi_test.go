@@ -209,8 +209,12 @@ func TestPiRefusals(t *testing.T) {
 		file string
 		want error
 	}{
-		{"", transcript.ErrNotPi}, {"x", transcript.ErrNotPi}, {`{"type":"message"}`, transcript.ErrNotPi}, {`[]`, transcript.ErrNotPi},
-		{`{"type":"session","id":"a"}`, transcript.ErrVersion}, {`{"type":"session","version":4}`, transcript.ErrVersion},
+		{"", transcript.ErrNotPi},
+		{"x", transcript.ErrNotPi},
+		{`{"type":"message"}`, transcript.ErrNotPi},
+		{`[]`, transcript.ErrNotPi},
+		{`{"type":"session","id":"a"}`, transcript.ErrVersion},
+		{`{"type":"session","version":4}`, transcript.ErrVersion},
 		{header + strings.Repeat("x", transcript.MaxImportLine+1), transcript.ErrTooBig},
 	} {
 		if _, err := transcript.ReadPi(strings.NewReader(c.file), nil); !errors.Is(err, c.want) {

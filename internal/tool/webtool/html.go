@@ -12,17 +12,20 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxConvert is the size of HTML, without scripts and styles, that is made Markdown, in
-// bytes. Of a larger page only the words are shown, because the time of the conversion
-// grows with the square of the size for pages that are made for it.
-const maxConvert = 256 << 10
+// The largest page, without scripts and styles, that is made Markdown. Of a larger one only
+// the words are shown, because the time of the conversion grows with the square of the
+// number of tags for pages that are made for it.
+const (
+	maxConvert = 512 << 10 // bytes
+	maxTags    = 20_000
+)
 
 var errConvert = errors.New("the page's HTML cannot be turned into Markdown")
 
 // markdown returns a page as Markdown, or just its words when it is too large or too deep.
 func markdown(page string, at *url.URL) string {
-	page = strip(page)
-	if len(page) <= maxConvert {
+	page, tags := strip(page)
+	if len(page) <= maxConvert && tags <= maxTags {
 		if text, err := convert(page, at); err == nil {
 			return text
 		}
@@ -54,17 +57,21 @@ func silent(name string) bool {
 	return false
 }
 
-// strip drops what is not for reading, comments included, in one pass. Cells of tables lose
-// their attributes: a cell that spans thousands of others would become as many.
-func strip(page string) string {
+// strip drops what is not for reading, comments included, in one pass, and counts the tags
+// that are left. Cells of tables lose their attributes: a cell that spans thousands of
+// others would become as many.
+func strip(page string) (stripped string, tags int) {
 	var out strings.Builder
 	each(page, func(kind html.TokenType, name string, raw []byte) {
+		if name != "" {
+			tags++
+		}
 		if kind == html.StartTagToken && (name == "td" || name == "th") {
 			raw = []byte("<" + name + ">")
 		}
 		out.Write(raw)
 	})
-	return out.String()
+	return out.String(), tags
 }
 
 // words returns the text of a page with a new line at each tag that is not part of a
