@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/roost-dev/roost/internal/cli"
+	"github.com/roost-dev/roost/internal/sandbox"
 	"github.com/roost-dev/roost/internal/server"
 )
 
@@ -15,6 +16,9 @@ import (
 var version = "dev"
 
 func main() {
+	if handled, code := sandbox.Main(os.Args); handled {
+		os.Exit(code)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(cli.Run(ctx, cli.Server{Version: version, Serve: serve, Embedded: embedded}, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

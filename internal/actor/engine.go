@@ -48,7 +48,7 @@ type Config struct {
 	MoreTools       func(context.Context, *session.State) []tool.Tool      // beside Tools, for one session; may take a while; nil for none
 	Judge           func(*session.State, session.ToolCall) session.Verdict // whether a call may run; does no I/O; nil allows all
 	Context         func(context.Context, *session.State) prompt.Context   // what the model is told of the project; nil for nothing
-	Remember        func(grants []string) error                            // keeps what a person has allowed for always; nil keeps nothing
+	Remember        func(dir string, grants []string) error                // keeps what a person has allowed for always in a working directory; nil keeps nothing
 	Hooks           Hooks                                                  // nil for none
 	Compaction      prompt.Limits                                          // when the context is made smaller, and how far
 
@@ -92,7 +92,7 @@ type Engine struct {
 	quit     chan struct{}
 
 	busy       atomic.Bool     // something was appended since Busy was asked
-	background context.Context // ends when the engine closes
+	background context.Context // ends when the engine has closed
 	cancel     context.CancelFunc
 }
 
@@ -148,9 +148,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	if !e.closing {
 		e.closing = true
 		close(e.quit)
-		e.cancel()
 	}
 	e.mu.Unlock()
+	defer e.cancel() // hooks may take as long as ctx lets them
 	done := make(chan struct{})
 	go func() {
 		e.running.Wait()
@@ -180,7 +180,7 @@ func (e *Engine) Do(ctx context.Context, id session.ID, cmd session.Command) (se
 		return session.Receipt{}, err
 	}
 	if r.err == nil && len(r.forever) > 0 && e.cfg.Remember != nil {
-		if err := e.cfg.Remember(r.forever); err != nil {
+		if err := e.cfg.Remember(r.dir, r.forever); err != nil {
 			e.cfg.Logger.Error("a permission cannot be kept", slog.Any("error", err))
 		}
 	}

@@ -17,6 +17,7 @@ type commandReply struct {
 	receipt session.Receipt
 	err     error
 	forever []string // what a person has allowed for always
+	dir     string   // in this working directory
 }
 
 func (m *command) handle(a *actor) {
@@ -36,7 +37,7 @@ func (m *command) handle(a *actor) {
 	// A repeated command waits too: what it repeats may be in the same batch.
 	reply := commandReply{receipt: receipt}
 	if c, ok := m.cmd.(session.Answer); ok && c.Scope == session.Always {
-		reply.forever = events[0].(session.QueryAnswered).Grants
+		reply.forever, reply.dir = events[0].(session.QueryAnswered).Grants, a.state.Cwd
 	}
 	a.answers = append(a.answers, func(err error) { reply.err = err; m.reply <- reply })
 }

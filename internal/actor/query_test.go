@@ -65,7 +65,7 @@ func TestRememberedAnswer(t *testing.T) {
 		var kept []string
 		r := newRigWith(t, func(c *Config) {
 			asks(c)
-			c.Remember = func(grants []string) error { kept = append(kept, grants...); return nil }
+			c.Remember = func(_ string, grants []string) error { kept = append(kept, grants...); return nil }
 		}, []tool.Tool{echo("risky")}, calls("risky {}"), calls("risky {}"), says("ok"))
 		defer func() { r.stop() }()
 		id := r.create()

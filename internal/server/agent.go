@@ -74,7 +74,7 @@ func (s *Server) bash(cfg *config.Config) shelltool.Options {
 		return opt
 	}
 	opt.Wrap = func(call tool.Call, argv []string) ([]string, []string, error) {
-		return sandbox.Wrap(sandbox.Options{Dir: call.Dir, OutputDir: call.OutputDir, Required: true}, argv)
+		return sandbox.Wrap(sandbox.Options{Dir: call.Dir, OutputDir: call.OutputDir, Temp: call.OutputDir, Required: true}, argv)
 	}
 	return opt
 }

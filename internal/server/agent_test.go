@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/client/pi"
+	"github.com/roost-dev/roost/internal/sandbox"
 	roostv1 "github.com/roost-dev/roost/proto/roost/v1"
 )
 
@@ -314,5 +315,27 @@ mcp_servers:
 	h.write(".mcp.json", project+" ")
 	if got := run("the project's"); !strings.Contains(got, "There is no tool") {
 		t.Errorf("a server whose file was changed: %s", got)
+	}
+}
+
+// A confined program writes the session's directory and nothing else.
+func TestSandbox(t *testing.T) {
+	if _, ok := sandbox.Supported(); !ok {
+		t.Log("this kernel has no Landlock: the call must be refused instead")
+	}
+	h := newHome(t, "")
+	outside := t.TempDir()
+	h.scripted(`rules: [{default: true, passes: [[{tool: {name: bash, input: {command: "echo in > inside; echo out > `+outside+`/file; echo end"}}}], [{text: "done"}]]}]`,
+		"permissions: {sandbox: on, rules: [{tool: bash, action: allow}]}")
+	h.start()
+	c := h.dialAPI()
+	v := h.watch(c, h.begin(c, "go"), "the end", ended)
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
+		t.Errorf("outside: %v %v", entries, err)
+	}
+	if _, ok := sandbox.Supported(); ok {
+		if text, err := os.ReadFile(filepath.Join(h.dir, "inside")); err != nil || string(text) != "in\n" {
+			t.Errorf("inside: %q %v; the tool said %q", text, err, outputs(v, "bash"))
+		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/roost-dev/roost/client/pi"
 	"github.com/roost-dev/roost/internal/config"
 	"github.com/roost-dev/roost/internal/piwire"
+	"github.com/roost-dev/roost/internal/sandbox"
 )
 
 // childDir makes the test binary a server in this directory, so that tests can kill a real
@@ -42,6 +43,9 @@ func serveMCP() {
 }
 
 func TestMain(m *testing.M) {
+	if handled, code := sandbox.Main(os.Args); handled {
+		os.Exit(code)
+	}
 	if os.Getenv(childMCP) != "" {
 		serveMCP()
 		return

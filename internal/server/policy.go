@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,7 +49,7 @@ func (j *judge) judge(s *session.State, c session.ToolCall) session.Verdict {
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
-	d := policy.Judge(permission.Call{Tool: c.Name, Input: input, Dir: s.Cwd}, permission.Grants(slices.Concat(s.Grants, j.grants.list())))
+	d := policy.Judge(permission.Call{Tool: c.Name, Input: input, Dir: s.Cwd}, permission.Grants(slices.Concat(s.Grants, j.grants.in(s.Cwd))))
 	switch d.Action {
 	case permission.Allow:
 		return session.Verdict{}
@@ -70,17 +71,17 @@ func within(dir, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// grants is what people have allowed for always, in a file of the data directory. It is safe
-// for concurrent use.
+// grants is what people have allowed for always, by working directory, in a file of the data
+// directory. It is safe for concurrent use.
 type grants struct {
 	path string
 
 	mu  sync.Mutex
-	all []string
+	all map[string][]string
 }
 
 func openGrants(path string) (*grants, error) {
-	g := &grants{path: path}
+	g := &grants{path: path, all: make(map[string][]string)}
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -94,22 +95,19 @@ func openGrants(path string) (*grants, error) {
 	return g, nil
 }
 
-func (g *grants) list() []string {
+// in returns what is allowed in a working directory.
+func (g *grants) in(dir string) []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.all
+	return g.all[dir]
 }
 
-// add keeps more grants.
-func (g *grants) add(more []string) error {
+// add keeps more of what is allowed in a working directory.
+func (g *grants) add(dir string, more []string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	all := slices.Clone(g.all)
-	for _, grant := range more {
-		if !slices.Contains(all, grant) {
-			all = append(all, grant)
-		}
-	}
+	all := maps.Clone(g.all)
+	all[dir] = permission.Grants(g.all[dir]).With(more...)
 	if err := writeJSON(g.path, all); err != nil {
 		return err
 	}

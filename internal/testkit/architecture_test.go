@@ -49,7 +49,7 @@ var allowed = []struct {
 	{"internal/cli", []string{"client", "proto/roost/...", "internal/piwire", "internal/config"}, "a client of the API"},
 	{"internal/testkit", []string{"internal/..."}, "tests only"},
 	{"internal/server", []string{"internal/...", "proto/..."}, "the composition root"},
-	{"cmd/...", []string{"internal/cli", "internal/server"}, "main joins the two"},
+	{"cmd/...", []string{"internal/cli", "internal/server", "internal/sandbox"}, "main joins the two"},
 	{"proto/...", []string{"proto/..."}, "generated"},
 	{"bench/...", []string{"internal/...", "client/...", "proto/..."}, "measures"},
 	{"interop/...", []string{"internal/..."}, "measures"},
