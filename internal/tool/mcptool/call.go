@@ -85,25 +85,9 @@ func (s *server) call(ctx context.Context, progress func(tool.Progress), do requ
 		if !again {
 			return s.explain(ctx, "call", err, nil)
 		}
-		s.forgotten(ctx, l)
-	}
-}
-
-// forgotten waits until a link that has lost its session is out of the way.
-func (s *server) forgotten(ctx context.Context, l *link) {
-	for tick := time.NewTicker(10 * time.Millisecond); ; {
-		s.mu.Lock()
-		gone := s.link != l
-		s.mu.Unlock()
-		if gone {
-			tick.Stop()
-			return
-		}
-		select {
-		case <-tick.C:
+		select { // the link ends, because the session has
+		case <-l.gone:
 		case <-ctx.Done():
-			tick.Stop()
-			return
 		}
 	}
 }
@@ -113,7 +97,7 @@ func (s *server) forgotten(ctx context.Context, l *link) {
 func (s *server) on(ctx context.Context, l *link, progress func(tool.Progress), do request) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(l.ctx, cancel)()
+	defer context.AfterFunc(l.ctx, cancel)() //nolint:contextcheck // a call ends with its link too
 	token, news := l.expect()
 	defer l.forget(token)
 	done := make(chan error, 1)

@@ -6,10 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/roost-dev/roost/internal/tool"
 	"github.com/roost-dev/roost/internal/tool/mcptool"
 )
 
@@ -106,22 +106,36 @@ func checkFault(t *testing.T, m *mcptool.Manager, role, want string) {
 // Answers of the wrong shape are errors at worst.
 func TestStrangeAnswers(t *testing.T) {
 	for _, c := range []struct{ list, call string }{
-		{`null`, ``}, {`[]`, ``}, {`{}`, ``}, {`{"tools":null}`, ``}, {`{"tools":[null]}`, ``}, {`{"tools":{}}`, ``},
+		{`null`, ``},
+		{`[]`, ``},
+		{`{}`, ``},
+		{`{"tools":null}`, ``},
+		{`{"tools":[null]}`, ``},
+		{`{"tools":{}}`, ``},
 		{`{"tools":[{"name":"","inputSchema":{"type":"object"}}]}`, ``},
 		{`{"tools":[{"name":"x"}]}`, ``},
 		{`{"tools":[{"name":"x","inputSchema":null}]}`, ``},
 		{`{"tools":[{"name":"x","inputSchema":{"type":"string"}}]}`, ``},
 		{`{"tools":[{"name":"go","inputSchema":{"type":"object"},"annotations":5}]}`, ``},
 		{`{"tools":[],"nextCursor":"again"}`, ``},
-		{``, `null`}, {``, `[]`}, {``, `{}`}, {``, `{"content":null}`}, {``, `{"content":[null]}`}, {``, `{"content":[{}]}`},
-		{``, `{"content":[{"type":"text"}]}`}, {``, `{"content":[{"type":"image","data":"!"}]}`},
-		{``, `{"content":[{"type":"new kind"}]}`}, {``, `{"content":[{"type":"resource"}]}`},
-		{``, `{"content":[{"type":"resource","resource":null}]}`}, {``, `{"content":"text"}`},
+		{`{"tools":[{"name":"` + strings.Repeat("x", 2000) + `","inputSchema":{"type":"object"}}]}`, ``},
+		{``, `null`},
+		{``, `[]`},
+		{``, `{}`},
+		{``, `{"content":null}`},
+		{``, `{"content":[null]}`},
+		{``, `{"content":[{}]}`},
+		{``, `{"content":[{"type":"text"}]}`},
+		{``, `{"content":[{"type":"image","data":"!"}]}`},
+		{``, `{"content":[{"type":"new kind"}]}`},
+		{``, `{"content":[{"type":"resource"}]}`},
+		{``, `{"content":[{"type":"resource","resource":null}]}`},
+		{``, `{"content":"text"}`},
 		{``, `{"content":[],"structuredContent":[1,{"a":null}]}`},
 		{``, `{"inputRequests":{"a":{"method":"elicitation/create"}},"resultType":"input_required"}`},
 		{``, `{"inputRequests":{},"resultType":"input_required"}`},
 	} {
-		t.Run(c.list+c.call, func(t *testing.T) {
+		t.Run(tool.Cut(c.list+c.call, 80), func(t *testing.T) {
 			t.Parallel()
 			s := server("s", "plain", "LIST="+c.list, "CALL="+c.call)
 			s.Timeout = 2 * time.Second
@@ -180,7 +194,9 @@ func TestStubbornProgramsAreKilled(t *testing.T) {
 	for _, pid := range []int{leader, child} {
 		if running(pid) {
 			t.Errorf("process %d is left", pid)
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			if p, err := os.FindProcess(pid); err == nil {
+				_ = p.Kill()
+			}
 		}
 	}
 }

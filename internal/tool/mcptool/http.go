@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -26,7 +27,7 @@ var errRedirect = errors.New("the server sends to another address, which is not 
 // wire carries the requests of one connection to an HTTP server. It keeps them within the
 // connection's life, adds the configured headers, and bounds what comes back.
 type wire struct {
-	ctx     context.Context //nolint:containedctx // it is the connection's life, which requests cannot outlive
+	ctx     context.Context // the connection's life, which requests cannot outlive
 	base    *http.Transport
 	scheme  string
 	host    string
@@ -70,12 +71,10 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errRedirect
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
-	stop := context.AfterFunc(w.ctx, func() { cancel(context.Cause(w.ctx)) })
+	stop := context.AfterFunc(w.ctx, func() { cancel(context.Cause(w.ctx)) }) //nolint:contextcheck // a request ends with its connection too
 	end := func() { stop(); cancel(nil) }
 	req = req.Clone(ctx)
-	for name, values := range w.headers {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, w.headers)
 	res, err := w.send(req, cancel)
 	if err != nil {
 		end()

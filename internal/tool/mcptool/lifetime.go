@@ -8,7 +8,7 @@ import (
 
 // lifetime is when a manager's goroutines may run. It is safe for concurrent use.
 type lifetime struct {
-	ctx    context.Context //nolint:containedctx // what is started lives longer than the call that starts it
+	ctx    context.Context // what is started lives longer than the call that starts it
 	cancel context.CancelCauseFunc
 
 	mu     sync.Mutex

@@ -42,7 +42,7 @@ var answered = []string{"ping", "roots/list"}
 // link is a connection to a server that has said hello. It is safe for concurrent use.
 type link struct {
 	session *mcp.ClientSession
-	ctx     context.Context //nolint:containedctx // calls end with the link
+	ctx     context.Context // calls end with the link
 	cancel  context.CancelFunc
 	kill    func()        // ends the connection by force, within 2 s
 	grace   time.Duration // before that, for saying goodbye
@@ -51,6 +51,7 @@ type link struct {
 	changed chan struct{} // holds a value when the server offers something else
 	ended   chan struct{} // closed when the connection has ended
 	err     error         // why, set before ended is closed
+	gone    chan struct{} // closed when the server has no link, or another one
 
 	token    atomic.Int64
 	mu       sync.Mutex
@@ -82,9 +83,9 @@ func refusesHandshake(err error) bool {
 }
 
 func (s *server) dialVersion(ctx context.Context, version string) (*link, error) {
-	l := &link{changed: make(chan struct{}, 1), ended: make(chan struct{}), progress: map[string]*news{}}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
-	transport, err := s.transport(l)
+	l := &link{changed: make(chan struct{}, 1), ended: make(chan struct{}), gone: make(chan struct{}), progress: map[string]*news{}}
+	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	transport, err := s.transport(ctx, l)
 	if err != nil {
 		l.cancel()
 		return nil, err
@@ -112,7 +113,7 @@ func (s *server) dialVersion(ctx context.Context, version string) (*link, error)
 }
 
 // transport makes the way to the server and says how it is ended.
-func (s *server) transport(l *link) (mcp.Transport, error) {
+func (s *server) transport(ctx context.Context, l *link) (mcp.Transport, error) {
 	if s.cfg.Command != "" {
 		c, err := startChild(&s.cfg)
 		if err != nil {
@@ -128,7 +129,7 @@ func (s *server) transport(l *link) (mcp.Transport, error) {
 		}
 		return conn, nil
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the connection outlives its start
 	client, w, err := newWire(ctx, &s.cfg)
 	if err != nil {
 		cancel()
@@ -190,6 +191,16 @@ func (l *link) why() error {
 		return mcp.ErrConnectionClosed
 	}
 	return l.err
+}
+
+// over tells whether the link has ended.
+func (l *link) over() bool {
+	select {
+	case <-l.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // close ends the link and its calls, and returns when nothing of it is left.

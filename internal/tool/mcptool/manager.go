@@ -122,9 +122,9 @@ func (m *Manager) Tools(ctx context.Context) ([]tool.Tool, []Problem) {
 	var wg sync.WaitGroup
 	for i, s := range m.servers {
 		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout+settleFor)
+			limited, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout+settleFor)
 			defer cancel()
-			_, errs[i] = s.use(ctx)
+			_, errs[i] = s.use(limited)
 		})
 	}
 	wg.Wait()

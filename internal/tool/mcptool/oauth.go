@@ -41,7 +41,7 @@ func (e *AuthorizationError) Error() string {
 	if e.URL == "" {
 		return "MCP server " + e.Server + " needs authorization"
 	}
-	return "MCP server " + e.Server + " needs authorization; open " + e.URL
+	return "MCP server " + e.Server + " needs authorization; open " + cleanLine(e.URL, 4<<10)
 }
 
 // authorizer obtains a server's access tokens. It outlives connections, because a person

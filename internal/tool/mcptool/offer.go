@@ -17,11 +17,15 @@ const (
 	maxTools       = 512  // of one server
 	maxEntries     = 1000 // of one list of resources or prompts
 	maxPages       = 100
+	maxIdentifier  = 1 << 10 // bytes of a name or URI that is sent back to the server
 	maxDescription = 4 << 10 // bytes of a tool's description
 	maxProblems    = 20      // with the tools of one server
 )
 
-var errPages = errors.New("its list does not end")
+var (
+	errPages      = errors.New("its list does not end")
+	errIdentifier = errors.New("its name is longer than " + tool.Size(maxIdentifier))
+)
 
 // offer is what a server says it can do. It is never changed.
 type offer struct {
@@ -49,12 +53,12 @@ func (s *server) ask(ctx context.Context, l *link) (offer, error) {
 	if caps.Tools == nil {
 		return o, nil
 	}
-	list, err := pages(maxTools, func(cursor string) ([]*mcp.Tool, string, error) {
+	list, err := pages(maxTools, func(cursor string) ([]candidate, string, error) {
 		res, err := l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 		if err != nil || res == nil {
 			return nil, "", err
 		}
-		return res.Tools, res.NextCursor, nil
+		return s.candidates(res.Tools), res.NextCursor, nil
 	})
 	if err != nil {
 		return o, err
@@ -63,8 +67,33 @@ func (s *server) ask(ctx context.Context, l *link) (offer, error) {
 	return o, nil
 }
 
-// choose takes the tools that are wanted and can be used.
-func (s *server) choose(o *offer, list []*mcp.Tool) {
+// candidate is a tool that is wanted, or why it cannot be used. It holds little of what the
+// server sent, however much that was.
+type candidate struct {
+	name string // the server's own
+	tool *remote
+	err  error
+}
+
+func (s *server) candidates(page []*mcp.Tool) []candidate {
+	var all []candidate
+	for _, t := range page {
+		if t == nil || s.cfg.Tools != nil && !slices.Contains(s.cfg.Tools, t.Name) {
+			continue
+		}
+		c := candidate{name: t.Name}
+		if len(t.Name) > maxIdentifier {
+			c.name, c.err = tool.Cut(t.Name, 100), errIdentifier
+		} else {
+			c.tool, c.err = newRemote(s, t)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// choose takes each tool that can be used, once.
+func (s *server) choose(o *offer, list []candidate) {
 	missing := slices.Clone(s.cfg.Tools)
 	seen := map[string]bool{}
 	problem := func(format string, args ...any) {
@@ -72,16 +101,16 @@ func (s *server) choose(o *offer, list []*mcp.Tool) {
 			o.problems = append(o.problems, fmt.Errorf(format, args...))
 		}
 	}
-	for _, t := range list {
-		if t == nil || seen[t.Name] || s.cfg.Tools != nil && !slices.Contains(s.cfg.Tools, t.Name) {
+	for _, c := range list {
+		if seen[c.name] {
 			continue
 		}
-		seen[t.Name] = true
-		missing = slices.DeleteFunc(missing, func(name string) bool { return name == t.Name })
-		if r, err := newRemote(s, t); err != nil {
-			problem("tool %q cannot be used: %w", cleanLine(t.Name, 100), err)
+		seen[c.name] = true
+		missing = slices.DeleteFunc(missing, func(name string) bool { return name == c.name })
+		if c.err != nil {
+			problem("tool %q cannot be used: %w", cleanLine(c.name, 100), c.err)
 		} else {
-			o.tools = append(o.tools, r)
+			o.tools = append(o.tools, c.tool)
 		}
 	}
 	for _, name := range missing {

@@ -8,6 +8,8 @@ import (
 	"github.com/roost-dev/roost/internal/tool"
 )
 
+const maxArguments = 100 // of one prompt
+
 // Prompt is a text that a server prepares for the user to send.
 type Prompt struct {
 	Server      string
@@ -37,34 +39,39 @@ func (m *Manager) Prompts(ctx context.Context, name string) ([]Prompt, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []*mcp.Prompt
+	var list []Prompt
 	err = s.call(ctx, nil, func(ctx context.Context, l *link, _ string) (err error) {
-		list, err = pages(maxEntries, func(cursor string) ([]*mcp.Prompt, string, error) {
+		list, err = pages(maxEntries, func(cursor string) ([]Prompt, string, error) {
 			res, err := l.session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
 			if err != nil || res == nil {
 				return nil, "", err
 			}
-			return res.Prompts, res.NextCursor, nil
+			return prompts(name, res.Prompts), res.NextCursor, nil
 		})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	return list, nil
+}
+
+// prompts keeps of a server's page what people need.
+func prompts(name string, page []*mcp.Prompt) []Prompt {
 	var all []Prompt
-	for _, p := range list {
-		if p == nil {
+	for _, p := range page {
+		if p == nil || len(p.Name) > maxIdentifier {
 			continue
 		}
 		out := Prompt{Server: name, Name: p.Name, Description: cleanLine(p.Description, 500)}
 		for _, a := range p.Arguments {
-			if a != nil {
+			if a != nil && len(a.Name) <= maxIdentifier && len(out.Arguments) < maxArguments {
 				out.Arguments = append(out.Arguments, PromptArgument{a.Name, cleanLine(a.Description, 500), a.Required})
 			}
 		}
 		all = append(all, out)
 	}
-	return all, nil
+	return all
 }
 
 // GetPrompt lets a server prepare a prompt with the user's arguments.

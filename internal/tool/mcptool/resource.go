@@ -22,37 +22,43 @@ type Resource struct {
 	Size        int64 // bytes; 0 when the server does not say
 }
 
-// Resources returns a server's resources, at most 1000, starting it when it does not run.
+// Resources returns a server's resources, at most 1000 and those with URIs of at most 1 KiB,
+// starting it when it does not run.
 // The error is [ErrUnknown] for a name that is not configured.
 func (m *Manager) Resources(ctx context.Context, name string) ([]Resource, error) {
 	s, err := m.server(name)
 	if err != nil {
 		return nil, err
 	}
-	var list []*mcp.Resource
+	var list []Resource
 	err = s.call(ctx, nil, func(ctx context.Context, l *link, _ string) (err error) {
-		list, err = pages(maxEntries, func(cursor string) ([]*mcp.Resource, string, error) {
+		list, err = pages(maxEntries, func(cursor string) ([]Resource, string, error) {
 			res, err := l.session.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor})
 			if err != nil || res == nil {
 				return nil, "", err
 			}
-			return res.Resources, res.NextCursor, nil
+			return resources(name, res.Resources), res.NextCursor, nil
 		})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	return list, nil
+}
+
+// resources keeps of a server's page what people and models need.
+func resources(name string, page []*mcp.Resource) []Resource {
 	var all []Resource
-	for _, r := range list {
-		if r != nil {
+	for _, r := range page {
+		if r != nil && len(r.URI) <= maxIdentifier {
 			all = append(all, Resource{
 				Server: name, URI: r.URI, Name: cleanLine(r.Name, 200),
 				Description: cleanLine(r.Description, 500), MIME: cleanLine(r.MIMEType, 100), Size: r.Size,
 			})
 		}
 	}
-	return all, nil
+	return all
 }
 
 // ReadResource reads a resource into a result like a tool's: texts and images. A text that

@@ -271,6 +271,7 @@ func (r raw) misbehave(phase, fault, now string) {
 	}
 	out := bufio.NewWriterSize(r.out, 64<<10)
 	endless := func(text string) {
+		text = strings.Repeat(text, 1000)
 		for {
 			if _, err := out.WriteString(text); err != nil {
 				os.Exit(1)

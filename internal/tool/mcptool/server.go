@@ -63,11 +63,13 @@ func (s *server) known() offer {
 // use returns the link to the server and starts it when there is none. All callers wait for
 // the same start, each as long as its ctx says; the start goes on without them.
 func (s *server) use(ctx context.Context) (*link, error) {
-	for first := true; ; first = false {
-		l, wait, err := s.look(first)
+	mayStart := true
+	for {
+		l, wait, err := s.look(mayStart)
 		if wait == nil {
 			return l, err
 		}
+		mayStart = l != nil // what was waited for is no start, but the end of an old link
 		select {
 		case <-wait:
 		case <-ctx.Done():
@@ -79,14 +81,17 @@ func (s *server) use(ctx context.Context) (*link, error) {
 	}
 }
 
-// look returns the link, or what to wait for, or why there is none. It starts an attempt
-// only if the caller has not waited for one already.
+// look returns the link, or what to wait for, or why there is none. A link together with
+// something to wait for is one that is coming to its end. It starts an attempt only if the
+// caller has not waited for one already.
 func (s *server) look(mayStart bool) (*link, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch wait := time.Until(s.retryAt); {
 	case s.broken != nil:
 		return nil, nil, fmt.Errorf("MCP server %s: %w", s.cfg.Name, s.broken)
+	case s.link != nil && s.link.over():
+		return s.link, s.link.gone, nil
 	case s.link != nil:
 		return s.link, nil, nil
 	case s.starting != nil:
@@ -213,6 +218,7 @@ func (s *server) watch(ctx context.Context, l *link) {
 
 // lost takes the end of a link into account.
 func (s *server) lost(ctx context.Context, l *link, lived time.Duration) {
+	defer close(l.gone)
 	l.close()
 	err := ErrClosed
 	if ctx.Err() == nil {
