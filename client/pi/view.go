@@ -120,9 +120,9 @@ func (v *View) find(id string) piwire.Item {
 		return i
 	}
 	if v.Snapshot != nil {
-		for n := len(v.Snapshot.Transcript) - 1; n >= 0; n-- {
-			if ItemID(v.Snapshot.Transcript[n]) == id {
-				return v.Snapshot.Transcript[n]
+		for _, v0 := range slices.Backward(v.Snapshot.Transcript) {
+			if ItemID(v0) == id {
+				return v0
 			}
 		}
 	}

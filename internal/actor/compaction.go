@@ -49,10 +49,10 @@ func (a *actor) startCompaction(task session.Summarize) *compaction {
 				c.end("", nil, "internal error")
 			}
 		}()
-		ctx, cancel := context.WithTimeout(ctx, compactionTimeout)
+		limited, cancel := context.WithTimeout(ctx, compactionTimeout)
 		defer cancel()
-		c.run(ctx, model, info, func() *provider.Request {
-			return a.engine.request(ctx, prompt.Summary(state, task.Through, info))
+		c.run(limited, model, info, func() *provider.Request {
+			return a.engine.request(limited, prompt.Summary(state, task.Through, info))
 		})
 	}()
 	return c

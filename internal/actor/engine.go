@@ -311,7 +311,7 @@ func logError(err error) error {
 	case errors.Is(err, eventlog.ErrNotFound):
 		return session.Errorf(session.NotFound, "there is no such session")
 	case errors.Is(err, eventlog.ErrFull):
-		return session.Errorf(session.Unavailable, "the server's disk is full; nothing was changed")
+		return session.Errorf(session.Unavailable, "the server's disk is full or cannot be written; nothing was changed")
 	case errors.Is(err, eventlog.ErrFenced):
 		return session.Errorf(session.Locked, "the session is being changed by another process")
 	case errors.Is(err, eventlog.ErrClosed):

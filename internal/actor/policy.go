@@ -3,6 +3,7 @@ package actor
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/roost-dev/roost/internal/prompt"
 	"github.com/roost-dev/roost/internal/provider"
@@ -58,7 +59,7 @@ func allowedInMode(m session.Mode, name string) bool {
 func (e *Engine) toolsOf(ctx context.Context, s *session.State) []tool.Tool {
 	all := e.cfg.Tools
 	if e.cfg.MoreTools != nil {
-		all = append(all[:len(all):len(all)], e.cfg.MoreTools(ctx, s)...)
+		all = append(slices.Clip(all), e.cfg.MoreTools(ctx, s)...)
 	}
 	tools := make([]tool.Tool, 0, len(all))
 	for _, t := range all {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -205,8 +206,8 @@ func (w *world) answer(t *testing.T, a session.Answer) {
 // rewind takes the last prompt away, on purpose.
 func (w *world) rewind(t *testing.T) {
 	s := w.rig.state(w.id)
-	for i := len(s.Settled) - 1; i >= 0; i-- {
-		u, ok := s.Settled[i].(*session.User)
+	for i, v := range slices.Backward(s.Settled) {
+		u, ok := v.(*session.User)
 		if !ok || u.Note != session.NoteNone {
 			continue
 		}

@@ -19,53 +19,72 @@ func TestOrder(t *testing.T) {
 	}{
 		{
 			"create", func(_ *rig, a *peer) { a.ask("1", &piwire.Create{}) },
-			[]string{"session s2 idle", "answer 1 create s2 idle", "server 3"}, []string{"server 3"}, []string{"server 3"},
+			[]string{"session s2 idle", "answer 1 create s2 idle", "server 3"},
+			[]string{"server 3"},
+			[]string{"server 3"},
 		},
 		{
 			"attach again", func(_ *rig, a *peer) { a.ask("1", &piwire.Attach{SessionID: "s1"}) },
-			[]string{"session s1 idle", "answer 1 attach s1 idle", "server 3"}, []string{"server 3", "session s1 idle"}, []string{"server 3"},
+			[]string{"session s1 idle", "answer 1 attach s1 idle", "server 3"},
+			[]string{"server 3", "session s1 idle"},
+			[]string{"server 3"},
 		},
 		{
 			"detach", func(_ *rig, a *peer) { a.ask("1", &piwire.Detach{SessionID: "s1"}) },
-			[]string{"answer 1 detach s1", "server 3"}, []string{"server 3", "session s1 idle"}, []string{"server 3"},
+			[]string{"answer 1 detach s1", "server 3"},
+			[]string{"server 3", "session s1 idle"},
+			[]string{"server 3"},
 		},
 		{
 			"detach from an unknown session", func(_ *rig, a *peer) { a.ask("1", &piwire.Detach{SessionID: "nope"}) },
-			[]string{"answer 1 detach nope"}, nil, nil,
+			[]string{"answer 1 detach nope"},
+			nil, nil,
 		},
 		{
 			"disconnect", func(_ *rig, a *peer) { a.close() },
-			nil, []string{"server 3"}, []string{"server 3"},
+			nil,
+			[]string{"server 3"},
+			[]string{"server 3"},
 		},
 		{
 			"set_model", func(_ *rig, a *peer) {
 				a.ask("1", &piwire.SetModel{SessionID: "s1", Model: piwire.ModelRef{Provider: "test", ID: "other"}})
 			},
-			[]string{"session s1 idle", "answer 1 set_model s1 idle"}, []string{"session s1 idle"}, nil,
+			[]string{"session s1 idle", "answer 1 set_model s1 idle"},
+			[]string{"session s1 idle"},
+			nil,
 		},
 		{
 			"set_thinking", func(_ *rig, a *peer) {
 				a.ask("1", &piwire.SetThinking{SessionID: "s1", ThinkingLevel: piwire.ThinkingHigh})
 			},
-			[]string{"session s1 idle", "answer 1 set_thinking s1 idle"}, []string{"session s1 idle"}, nil,
+			[]string{"session s1 idle", "answer 1 set_thinking s1 idle"},
+			[]string{"session s1 idle"},
+			nil,
 		},
 		{
 			"set_thinking to what it is", func(_ *rig, a *peer) {
 				a.ask("1", &piwire.SetThinking{SessionID: "s1", ThinkingLevel: piwire.ThinkingOff})
 			},
-			[]string{"answer 1 set_thinking s1 idle"}, nil, nil,
+			[]string{"answer 1 set_thinking s1 idle"},
+			nil, nil,
 		},
 		{
 			"list", func(_ *rig, a *peer) { a.ask("1", &piwire.List{}) },
-			[]string{"answer 1 list of 1"}, nil, nil,
+			[]string{"answer 1 list of 1"},
+			nil, nil,
 		},
 		{
 			"prompt", func(_ *rig, a *peer) { a.ask("1", &piwire.Prompt{SessionID: "s1"}) },
-			[]string{"session s1 turn", "session s1 idle", "answer 1 prompt s1 idle"}, []string{"session s1 idle", "session s1 turn"}, nil,
+			[]string{"session s1 turn", "session s1 idle", "answer 1 prompt s1 idle"},
+			[]string{"session s1 idle", "session s1 turn"},
+			nil,
 		},
 		{
 			"delete", func(r *rig, _ *peer) { r.delete("s1") },
-			[]string{"removed s1", "server 3"}, []string{"removed s1", "server 3"}, []string{"removed s1", "server 3"},
+			[]string{"removed s1", "server 3"},
+			[]string{"removed s1", "server 3"},
+			[]string{"removed s1", "server 3"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

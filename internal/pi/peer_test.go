@@ -133,17 +133,6 @@ func (p *peer) wants(want ...string) {
 	}
 }
 
-// wantsAnyOrder is wants for messages whose order is free.
-func (p *peer) wantsAnyOrder(want ...string) {
-	p.t.Helper()
-	got := tell(p.take())
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		p.t.Errorf("got  %q\nwant %q", got, want)
-	}
-}
-
 // tell says each message in a few words. Progress is left out.
 func tell(messages []piwire.ServerMessage) []string {
 	out := []string{}

@@ -17,7 +17,7 @@ import (
 // serve listens on a socket of its own and returns its path.
 func (r *rig) serve() (path string, l net.Listener) {
 	r.t.Helper()
-	dir, err := os.MkdirTemp("", "pi") // a test's own folder may be too long for a socket
+	dir, err := os.MkdirTemp("", "pi") //nolint:usetesting // t.TempDir is too long for the path of a socket
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestSocketPathsThatDoNotFit(t *testing.T) {
 }
 
 func TestWhatIsInThePlaceOfASocket(t *testing.T) {
-	dir, err := os.MkdirTemp("", "pi")
+	dir, err := os.MkdirTemp("", "pi") //nolint:usetesting // t.TempDir is too long for the path of a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestWhatIsInThePlaceOfASocket(t *testing.T) {
 
 // Of many servers that start at once on one path, one wins and works.
 func TestServersThatStartAtOnce(t *testing.T) {
-	dir, err := os.MkdirTemp("", "pi")
+	dir, err := os.MkdirTemp("", "pi") //nolint:usetesting // t.TempDir is too long for the path of a socket
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package piview
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/roost-dev/roost/internal/piwire"
@@ -240,9 +241,9 @@ func (p *projection) find(match func(session.Item) bool) session.Item {
 			return i
 		}
 	}
-	for n := len(p.after.Settled) - 1; n >= 0; n-- {
-		if match(p.after.Settled[n]) {
-			return p.after.Settled[n]
+	for _, v := range slices.Backward(p.after.Settled) {
+		if match(v) {
+			return v
 		}
 	}
 	return nil

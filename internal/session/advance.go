@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Limits on one run, against a model or provider that never comes to an end.
@@ -210,8 +211,8 @@ func (s *State) nextPass(p Policy) []Event {
 // tool results or a message of this run, and whether it is such a message. Notes do not
 // count: they are for the next time the model is asked.
 func (s *State) asked() (asked, unread bool) {
-	for i := len(s.Settled) - 1; i >= 0; i-- {
-		switch item := s.Settled[i].(type) {
+	for _, v := range slices.Backward(s.Settled) {
+		switch item := v.(type) {
 		case *Assistant:
 			return false, false
 		case *Tool:

@@ -246,7 +246,7 @@ func (s *State) decideIdle(cmd Command) ([]Event, error) {
 		if c.Through <= s.Summarized || c.Through > len(s.Settled) {
 			return nil, Errorf(Invalid, "there is nothing to compact")
 		}
-		return []Event{RunStarted{Run: s.LastRun + 1}, CompactionStarted{Through: c.Through}}, nil
+		return []Event{RunStarted{Run: s.LastRun + 1}, CompactionStarted(c)}, nil
 	}
 	return nil, Errorf(Internal, "unknown command %T", cmd)
 }
