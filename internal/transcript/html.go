@@ -44,7 +44,7 @@ type part struct {
 func entryOf(it session.Item, load Load) entry {
 	switch it := it.(type) {
 	case *session.User:
-		return entry{Class: "user", Title: "User", At: clock(it.At), Parts: parts(it.Blocks, load)}
+		return entry{Class: "user", Title: speaker(it), At: clock(it.At), Parts: parts(it.Blocks, load)}
 	case *session.Assistant:
 		return entry{Class: "assistant", Title: "Assistant", Note: ending(it), At: clock(it.At), Parts: parts(it.Blocks, load)}
 	case *session.Tool:

@@ -30,6 +30,7 @@ type (
 		Run     session.RunID   `json:"run,omitempty"`
 		At      int64           `json:"at,omitempty"`
 		Prompt  string          `json:"prompt,omitempty"` // user: the client's id
+		Note    session.Note    `json:"note,omitempty"`   // user: what it is about, when no person wrote it
 		Steer   bool            `json:"steer,omitempty"`  // user
 		Pass    int             `json:"pass,omitempty"`   // assistant
 		Model   string          `json:"model,omitempty"`  // assistant
@@ -127,7 +128,7 @@ func modelName(m session.ModelRef) string {
 func lineOf(it session.Item) itemLine {
 	switch it := it.(type) {
 	case *session.User:
-		return itemLine{Type: "user", ID: it.ID, Run: it.Run, At: it.At, Prompt: it.Prompt, Steer: it.Steer, Blocks: blockLines(it.Blocks)}
+		return itemLine{Type: "user", ID: it.ID, Run: it.Run, At: it.At, Prompt: it.Prompt, Note: it.Note, Steer: it.Steer, Blocks: blockLines(it.Blocks)}
 	case *session.Assistant:
 		return itemLine{
 			Type: "assistant", ID: it.ID, Run: it.Run, At: it.At, Pass: it.Pass, Model: modelName(it.Model), Status: statusName(it.Status),

@@ -22,7 +22,7 @@ func Markdown(w io.Writer, s *session.State) error {
 	for _, it := range s.Transcript() {
 		switch it := it.(type) {
 		case *session.User:
-			fmt.Fprintf(b, "\n## User\n")
+			fmt.Fprintf(b, "\n## %s\n", speaker(it))
 			markdownBlocks(b, it.Blocks)
 		case *session.Assistant:
 			fmt.Fprintf(b, "\n## Assistant (%s)\n", oneLine(it.Model.ID))
@@ -60,6 +60,14 @@ func markdownBlocks(w io.Writer, blocks []session.Block) {
 			fmt.Fprintf(w, "\n### Call of %s\n\n%s", oneLine(b.Name), fenced("json", b.Input))
 		}
 	}
+}
+
+// speaker says who wrote a message.
+func speaker(u *session.User) string {
+	if u.Note != session.NoteNone {
+		return "Note from the server"
+	}
+	return "User"
 }
 
 // fact is a line about the session.

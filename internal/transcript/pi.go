@@ -25,8 +25,9 @@ type (
 		Name          string          `json:"name,omitempty"`          // session_info
 		Summary       string          `json:"summary,omitempty"`       // compaction, branch_summary
 		FirstKept     string          `json:"firstKeptEntryId,omitempty"`
-		Content       json.RawMessage `json:"content,omitempty"`  // custom_message
-		TargetID      *string         `json:"targetId,omitempty"` // leaf: where the session went to
+		TokensBefore  *int64          `json:"tokensBefore,omitempty"` // compaction
+		Content       json.RawMessage `json:"content,omitempty"`      // custom_message
+		TargetID      *string         `json:"targetId,omitempty"`     // leaf: where the session went to
 	}
 	piMessage struct {
 		Role      string          `json:"role"`    // user, assistant, toolResult; others are read only

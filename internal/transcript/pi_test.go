@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,7 +59,7 @@ func shape(items []session.Item) string {
 			if it.Status != session.Complete {
 				stop = session.StopNone
 			}
-			fmt.Fprintf(&out, "assistant %d %v %q %v %v %q", it.At, it.Model, it.ResponseModel, it.Status, stop, it.Error)
+			fmt.Fprintf(&out, "assistant %d %v <%s> %v %v <%s>", it.At, it.Model, it.ResponseModel, it.Status, stop, it.Error)
 			if it.Usage != nil {
 				fmt.Fprintf(&out, " %+v", *it.Usage)
 			}
@@ -75,7 +76,7 @@ func shape(items []session.Item) string {
 			}
 			out.WriteByte('\n')
 		case *session.Tool:
-			fmt.Fprintf(&out, "tool %d %d %s %v %q %v %s\n", it.At, calls[it.Call], it.Name, it.Status, it.Output, it.Images, it.Details)
+			fmt.Fprintf(&out, "tool %d %d %s %v <%s> %v %s\n", it.At, calls[it.Call], it.Name, it.Status, it.Output, it.Images, it.Details)
 		}
 	}
 	return strings.ReplaceAll(out.String(), "\x00", "\uFFFD")
@@ -96,7 +97,15 @@ func TestPiRoundTrip(t *testing.T) {
 		if len(first.Lost) > 0 || first.Head.Model != s.Model || first.Head.Thinking != s.Thinking || first.Head.Cwd != s.Cwd || first.Head.ID != s.ID {
 			t.Fatalf("lost %v, head %+v", first.Lost, first.Head)
 		}
-		again := readPi(t, writePi(t, &session.State{Head: first.Head, Settled: first.Items}))
+		read := &session.State{Head: first.Head, Settled: first.Items}
+		if first.From != "" {
+			read.Summary, read.Compacted = first.Summary, len(first.Items)
+			read.Summarized = slices.IndexFunc(first.Items, func(it session.Item) bool { return it.ItemID() == first.From })
+		}
+		if kept := first.Summary != ""; kept != (s.Summary != "" && s.Summarized < s.Compacted) {
+			t.Fatalf("summary %q, written %q of %d items", first.Summary, s.Summary, s.Summarized)
+		}
+		again := readPi(t, writePi(t, read))
 		a, _ := json.Marshal(first)
 		b, _ := json.Marshal(again)
 		if !bytes.Equal(a, b) {

@@ -22,7 +22,7 @@ type PiOptions struct {
 // with the model, the thinking level and the name in front. Entries get ids made from those
 // of the items, so the same session gives the same file.
 //
-// The file has no place for runs, passes, clients' ids and whether a message was a steer,
+// The file has no place for runs, passes, clients' ids, whether a message was a steer or a note,
 // for a refusal as the reason of an end, and for calls whose input is not a JSON object: such
 // an input becomes {"malformed_input": its text}. An image without bytes becomes a text.
 func WritePi(w io.Writer, s *session.State, o PiOptions) error {
@@ -41,8 +41,16 @@ func WritePi(w io.Writer, s *session.State, o PiOptions) error {
 	if s.Name != "" {
 		p.entry("name", s.CreatedAt, piEntry{Type: "session_info", Name: s.Name})
 	}
-	for _, it := range s.Settled {
+	var ids []string
+	for i, it := range s.Settled {
+		if i == s.Compacted {
+			p.compaction(s, ids)
+		}
 		p.item(it)
+		ids = append(ids, *p.parent)
+	}
+	if s.Compacted >= len(s.Settled) {
+		p.compaction(s, ids)
 	}
 	return p.err
 }
@@ -97,6 +105,18 @@ func (p *piWriter) item(it session.Item) {
 			Details: it.Details, IsError: &failed,
 		})
 	}
+}
+
+// compaction writes that the items before s.Summarized were summed up. ids are those of the
+// entries so far.
+func (p *piWriter) compaction(s *session.State, ids []string) {
+	if s.Summary == "" || s.Summarized >= len(ids) {
+		return
+	}
+	at := s.Settled[len(ids)-1]
+	p.entry("compaction "+string(at.ItemID()), s.UpdatedAt, piEntry{
+		Type: "compaction", Summary: s.Summary, FirstKept: ids[s.Summarized], TokensBefore: new(int64),
+	})
 }
 
 func (p *piWriter) message(id session.ItemID, m piMessage) {
