@@ -25,7 +25,7 @@ var (
 	ErrNotFound = errors.New("no such session")
 	// ErrCompacted says that the events asked for have been replaced by a snapshot.
 	ErrCompacted = errors.New("events have been compacted")
-	// ErrFull says that the disk has no room. Nothing was written.
+	// ErrFull says that the disk has no room or refuses writes. Nothing was written.
 	ErrFull = errors.New("no space left for the event log")
 	// ErrClosed says that the log has been closed.
 	ErrClosed = errors.New("event log is closed")

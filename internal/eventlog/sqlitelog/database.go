@@ -117,6 +117,10 @@ func openError(err error) error {
 
 // storeError gives an error of SQLite the meaning that the port has for it.
 func storeError(err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_IOERR_WRITE {
+		// A quota or a limit on files. A transaction whose write fails is not committed.
+		return fmt.Errorf("%w (%w)", eventlog.ErrFull, err)
+	}
 	switch code(err) {
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("%w (%w)", eventlog.ErrFull, err)
