@@ -256,6 +256,17 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// A server of the newest version of the protocol has no handshake.
+func TestServerWithoutHandshake(t *testing.T) {
+	m := manager(t, server("s", "modern"))
+	if res := run(t, find(t, m, "mcp__s__go"), "{}"); res.IsError || res.Text != "done" {
+		t.Errorf("%+v", res)
+	}
+	if m.Running() != 1 {
+		t.Errorf("%d programs run", m.Running())
+	}
+}
+
 func TestClosedManager(t *testing.T) {
 	m := mcptool.New(mcptool.Options{Servers: []mcptool.Server{server("s", "call-hang")}})
 	hang := find(t, m, "mcp__s__go")

@@ -245,7 +245,16 @@ func (r raw) serve(role string) {
 		switch q.Method {
 		case "initialize":
 			r.misbehave(phase, fault, "initialize")
+			if role == "modern" {
+				fmt.Fprintf(r.out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`+"\n", q.ID)
+				continue
+			}
 			r.answer(q.ID, helloResult)
+		case "server/discover":
+			if role != "modern" {
+				os.Exit(4) // as some servers do at anything but the handshake they know
+			}
+			r.answer(q.ID, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
 		case "tools/list":
 			r.misbehave(phase, fault, "list")
 			r.answer(q.ID, orElse(os.Getenv("LIST"), listResult))
