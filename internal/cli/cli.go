@@ -30,6 +30,7 @@ const (
 // in progress is aborted first.
 func Run(ctx context.Context, server Server, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{server: server, stdin: stdin, out: newTerminal(stdout), err: newTerminal(stderr)}
+	a.person = a.err.tty && isTerminal(stdin)
 	return a.run(ctx, args)
 }
 
@@ -40,6 +41,7 @@ type app struct {
 	out, err *terminal
 	choice   choice
 	address  string // of the server, when the user names one
+	person   bool   // somebody reads err and types into stdin
 	began    bool   // the arguments made sense
 }
 
@@ -92,7 +94,7 @@ Environment: ROOST_SERVER and ROOST_TOKEN name a server elsewhere; NO_COLOR turn
 	flags.StringVar(&a.choice.config, "config", "", "configuration file (default "+config.DefaultPath()+")")
 	flags.StringVar(&a.choice.data, "data", "", "data directory (default "+config.DefaultDataDir()+")")
 	flags.StringVar(&a.address, "server", "", "server address: http://HOST:PORT, https://HOST:PORT or unix:PATH")
-	root.AddCommand(a.runCommand(), a.sessionsCommand(), a.modelsCommand(), a.schemaCommand(), a.serveCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.sessionsCommand(), a.exportCommand(), a.importCommand(), a.modelsCommand(), a.schemaCommand(), a.serveCommand(), a.versionCommand())
 	a.note(root)
 	return root
 }

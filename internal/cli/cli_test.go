@@ -95,7 +95,7 @@ I need a tool.
 	f.wants(f.cmdWith(t.Context(), "from stdin", "run", "--session", "s1", "-"), result{out: "More.\n", beside: "session s1\n"})
 	f.wants(f.cmd("sessions", "show", "s1"), result{
 		out: "Let me look.\nAll done.\nBye.\nMore.\n",
-		beside: `session s1  n /  test/family/model  thinking high
+		beside: `session s1  n /  test/family/model  thinking high  mode agent
 > hello
 I need a tool.
 ● echo {"path": "x"}
@@ -231,6 +231,11 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"run", "a", "b"}, ExitUsage, "PROMPT"},
 		{[]string{"run", "--nonsense", "x"}, ExitUsage, "nonsense"},
 		{[]string{"run", "--session", "s", "--cwd", "/", "x"}, ExitUsage, "cwd"},
+		{[]string{"run", "--mode", "odd", "x"}, ExitUsage, "agent, ask, plan, debug"},
+		{[]string{"run", "--approve", "odd", "x"}, ExitUsage, "ask, allow, deny, wait"},
+		{[]string{"sessions", "answer", "s", "c", "maybe"}, ExitUsage, "allow or deny"},
+		{[]string{"sessions", "answer", "s", "c", "allow", "--scope", "ever"}, ExitUsage, "once, session, always"},
+		{[]string{"export", "s", "--format", "doc"}, ExitUsage, "md, html, jsonl, pi"},
 		{[]string{"run", "--session", "s", "x"}, ExitFailed, "no such session"},
 		{[]string{"run", "--model", "no/such", "x"}, ExitFailed, "no model"},
 		{[]string{"run", "--cwd", "/", " "}, ExitFailed, "needs a text"},
@@ -326,7 +331,7 @@ func TestOutageIsToldOnce(t *testing.T) {
 	o := outage{err: &terminal{w: &beside}}
 	o.back()
 	for range 3 {
-		o.lost(errors.New("gone\x1b"), time.Second)
+		o.lost(errors.New("gone\x1b"))
 	}
 	o.back()
 	o.back()

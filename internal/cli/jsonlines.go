@@ -13,7 +13,7 @@ import (
 
 // jsonLines shows a run as JSON lines. JSON has no control characters, so it is harmless on a
 // terminal as it is.
-type jsonLines struct{ out *terminal }
+type jsonLines struct{ out, aside *terminal }
 
 type startedLine struct {
 	SessionID string `json:"sessionId"`
@@ -43,6 +43,7 @@ func (j *jsonLines) frame(frame *roostv1.WatchResponse) {
 
 func (*jsonLines) begin(*client.View)  {}
 func (*jsonLines) update(*client.View) {}
+func (j *jsonLines) say(line string)   { j.aside.printf("%s\n", line) }
 
 func (j *jsonLines) result(v *client.View) {
 	last := v.Session.GetLastRun()

@@ -21,7 +21,9 @@ const (
 // which resets, the view grows.
 type printer struct {
 	out, aside *terminal
-	users      bool // show prompts, too; steers are always shown
+	users      bool // show prompts and notes, too; steers are always shown
+	ids        bool // show the ids of prompts and steers
+	questions  bool // show what is asked, and how to answer it
 
 	next   int       // index of the first item not shown to its end
 	shown  []int     // bytes of each block of that item
@@ -32,6 +34,10 @@ type printer struct {
 	retry  string    // the retry shown last
 	failed string    // the error shown last
 	ended  uint32    // the newest run whose end has been shown or is of no interest
+
+	asked      map[string]bool // calls whose question has been shown
+	compacting bool            // that has been shown
+	news       []string        // what frames have brought, to be shown after the items
 }
 
 // skip takes what is in the view for known. Before the first update it spares the user the
@@ -55,16 +61,69 @@ func (p *printer) update(v *client.View) {
 		}
 		p.next, p.shown, p.begun = p.next+1, nil, false
 	}
+	p.ask(v)
 	p.status(v.Session)
+}
+
+// ask shows the questions that are open.
+func (p *printer) ask(v *client.View) {
+	for _, i := range v.Queries() {
+		if !p.questions || p.asked[i.Id] {
+			continue
+		}
+		if p.asked == nil {
+			p.asked = make(map[string]bool)
+		}
+		p.asked[i.Id] = true
+		for _, l := range append(question(p.aside, i), elsewhere(p.aside, v.Session.Id, i.Id)) {
+			p.say(l)
+		}
+	}
+}
+
+// frame takes what a view does not keep from a frame, to show it with the next update.
+func (p *printer) frame(frame *roostv1.WatchResponse) {
+	for _, e := range frame.GetEvents().GetEvents() {
+		switch k := e.Kind.(type) {
+		case *roostv1.Event_CompactionStarted:
+			p.compacting = true
+			p.news = append(p.news, p.aside.style(dim, compacting))
+		case *roostv1.Event_CompactionEnded:
+			p.compacted(k.CompactionEnded)
+		}
+	}
+}
+
+const compacting = "compacting: old items are being summarised"
+
+func (p *printer) compacted(e *roostv1.CompactionEnded) {
+	switch {
+	case e.Error != "":
+		p.failed = e.Error
+		p.news = append(p.news, p.aside.style(yellow, "no summary: "+p.aside.clean(e.Error)))
+	case p.compacting:
+		p.news = append(p.news, p.aside.style(dim, fmt.Sprintf("compacted: the model is told a summary of %d characters instead", len([]rune(e.Summary)))))
+	default:
+		p.news = append(p.news, p.aside.style(dim, "compacted: the model is told less of old tool outputs"))
+	}
+	p.compacting = false
 }
 
 // item shows what is new of an item, and reports whether that was all there will be.
 func (p *printer) item(i *roostv1.Item) bool {
 	switch k := i.Kind.(type) {
 	case *roostv1.Item_User:
+		if k.User.Note != "" {
+			p.note(k.User)
+			return true
+		}
 		if k.User.Steer || p.users {
+			id := ""
+			if p.ids {
+				id = p.aside.style(dim, p.aside.line(i.Id, shownInput)) + " "
+			}
 			for _, b := range k.User.Blocks {
-				p.say(p.aside.style(bold, "> "+p.aside.clean(client.BlockText(b))))
+				p.say(id + p.aside.style(bold, "> "+p.aside.clean(client.BlockText(b))))
 			}
 		}
 		return true
@@ -74,6 +133,18 @@ func (p *printer) item(i *roostv1.Item) bool {
 		return p.tool(k.Tool)
 	}
 	return true
+}
+
+// note shows the beginning of what the model was told by no person.
+func (p *printer) note(u *roostv1.User) {
+	if !p.users {
+		return
+	}
+	text := ""
+	for _, b := range u.Blocks {
+		text += client.BlockText(b) + " "
+	}
+	p.say(p.aside.style(dim, "note, "+p.aside.line(u.Note, shownInput)+": "+p.aside.line(text, shownWidth)))
 }
 
 func (p *printer) assistant(a *roostv1.Assistant) bool {
@@ -142,6 +213,15 @@ func (p *printer) status(s *roostv1.Session) {
 		}
 	}
 	p.retry = retry
+	for _, l := range p.news {
+		p.say(l)
+	}
+	p.news = nil
+	if now := s.Run.GetCompacting(); now != p.compacting {
+		if p.compacting = now; now {
+			p.say(p.aside.style(dim, compacting))
+		}
+	}
 	if r := s.GetLastRun(); r.GetId() > p.ended {
 		p.ended = r.Id
 		p.close()

@@ -24,11 +24,15 @@ const (
 // runOptions are the flags of "roost run".
 type runOptions struct {
 	session, model, thinking, cwd, name string
+	mode, approve                       oneOf
 	json                                bool
 }
 
 func (a *app) runCommand() *cobra.Command {
-	var opt runOptions
+	opt := runOptions{
+		mode:    oneOf{values: []string{"agent", "ask", "plan", "debug"}},
+		approve: oneOf{values: []string{approveAsk, approveAllow, approveDeny, approveWait}},
+	}
 	cmd := &cobra.Command{
 		Use:   "run PROMPT",
 		Short: "Send one prompt and show the answer as it streams in",
@@ -37,9 +41,19 @@ happens until the run has ended. What the model says goes to standard output; it
 tool calls, retries and errors go to standard error. With - as PROMPT it is read from standard
 input. Ctrl-C aborts the run.
 
+When the server wants to know whether a tool may run, --approve says what to do: ask (on a
+terminal), allow, deny, or wait until another client answers. Without it, a terminal asks and
+anything else denies.
+
 With --json, standard output has one JSON object a line, each with one of these members:
   started  sessionId, promptId, run: the prompt was accepted
-  event    a roost.v1.Event: seq, at, and what has happened
+  event    a roost.v1.Event: seq, at, and one of created, renamed, settingsChanged,
+           modeChanged, itemsCopied, rewound, noteAdded, runStarted, runEnded, steerQueued,
+           steerDelivered, abortRequested, passStarted, passEnded, blockStarted, delta,
+           blockEnded, retrying, resumed, toolStarted, toolOutput, toolEnded, queryAnswered,
+           compactionStarted, compactionEnded. A toolStarted with a query is a question; its
+           itemId is what "roost sessions answer" takes. The item of a noteAdded is for the
+           model, not for people.
   reset    a roost.v1.Reset: the state from which the events go on, after a long absence
   result   outcome, error, text (the last answer), usage (of the session): always the last line`,
 		Example: "  roost run 'What does this project do?'\n  git diff | roost run -",
@@ -54,6 +68,8 @@ With --json, standard output has one JSON object a line, each with one of these 
 	f.StringVar(&opt.thinking, "thinking", "", "thinking level: off, minimal, low, medium, high, xhigh or max")
 	f.StringVar(&opt.cwd, "cwd", "", "working directory of a new session (default: this one)")
 	f.StringVar(&opt.name, "name", "", "name of a new session")
+	f.Var(&opt.mode, "mode", "what the model may do: everything, look only, plan only, look for faults first")
+	f.Var(&opt.approve, "approve", "what to do about questions")
 	f.BoolVar(&opt.json, "json", false, "print JSON lines")
 	cmd.MarkFlagsMutuallyExclusive("session", "cwd")
 	cmd.MarkFlagsMutuallyExclusive("session", "name")
@@ -77,7 +93,20 @@ func (a *app) prompt(ctx context.Context, opt runOptions, text string) error {
 	if err := r.open(ctx, opt); err != nil {
 		return err
 	}
+	r.approval = a.approval(opt, r)
 	return r.obey(ctx, text)
+}
+
+func (a *app) approval(opt runOptions, r *oneRun) approval {
+	p := approval{how: opt.approve.value, client: r.client, session: r.id, aside: a.err, say: r.show.say, stdin: a.stdin}
+	switch {
+	case p.how != "":
+	case a.person && !opt.json:
+		p.how = approveAsk
+	default:
+		p.how, p.explain = approveDeny, true
+	}
+	return p
 }
 
 // outage tells of a lost connection once, and once that it is back, however many attempts
@@ -87,7 +116,7 @@ type outage struct {
 	down bool
 }
 
-func (o *outage) lost(err error, _ time.Duration) {
+func (o *outage) lost(err error) {
 	if !o.down {
 		o.err.printf("%s\n", o.err.style(yellow, "connection lost, trying again until it is back: "+o.err.clean(err.Error())))
 	}
@@ -110,12 +139,14 @@ type shower interface {
 	// frame is called before the frame becomes part of the view.
 	frame(*roostv1.WatchResponse)
 	update(*client.View)
+	// say shows a line beside the run.
+	say(string)
 	result(*client.View)
 }
 
 func (a *app) show(json bool) shower {
 	if json {
-		return &jsonLines{out: a.out}
+		return &jsonLines{out: a.out, aside: a.err}
 	}
 	return &textShower{printer: printer{out: a.out, aside: a.err}}
 }
@@ -127,17 +158,17 @@ func (s *textShower) begin(v *client.View) { s.skip(v) }
 func (s *textShower) started(sessionID, _ string, _ uint32) {
 	s.say(s.aside.style(dim, "session "+s.aside.clean(sessionID)))
 }
-func (*textShower) frame(*roostv1.WatchResponse) {}
-func (s *textShower) result(*client.View)        { s.close() }
+func (s *textShower) result(*client.View) { s.close() }
 
 // oneRun is one prompt and what follows from it.
 type oneRun struct {
-	client *client.Client
-	show   shower
-	outage outage
-	id     string // of the session
-	run    uint32
-	view   client.View
+	client   *client.Client
+	show     shower
+	outage   outage
+	approval approval
+	id       string // of the session
+	run      uint32
+	view     client.View
 }
 
 // open makes or finds the session.
@@ -156,6 +187,14 @@ func (r *oneRun) open(ctx context.Context, opt runOptions) error {
 			return err
 		}
 	}
+	if err := r.setMode(ctx, opt); err != nil {
+		return err
+	}
+	return r.look(ctx)
+}
+
+// look makes the session as it is now what the run begins with.
+func (r *oneRun) look(ctx context.Context) error {
 	s, err := r.client.Session(ctx, r.id, 0, 1)
 	if err != nil {
 		return err
@@ -178,18 +217,35 @@ func (r *oneRun) create(ctx context.Context, opt runOptions) error {
 		return err
 	}
 	r.id, r.view = s.Session.Id, client.View{Session: s.Session, Position: s.Position}
-	return nil
+	return r.setMode(ctx, opt)
 }
 
-// obey sends the prompt and shows what follows. When ctx ends it aborts the run and shows
-// its end.
+func (r *oneRun) setMode(ctx context.Context, opt runOptions) error {
+	if opt.mode.value == "" {
+		return nil
+	}
+	return r.client.SetMode(ctx, r.id, opt.mode.value)
+}
+
+// obey sends the prompt and shows what follows.
 func (r *oneRun) obey(ctx context.Context, text string) error {
-	promptID := client.NewPromptID()
+	return r.through(ctx, func() error {
+		promptID := client.NewPromptID()
+		p, err := r.client.Prompt(ctx, r.id, promptID, text)
+		if err == nil {
+			r.run = p.Run
+			r.show.started(r.id, promptID, p.Run)
+		}
+		return err
+	})
+}
+
+// through has a run begin and shows it to its end. When ctx ends it aborts the run and shows
+// the end of that.
+func (r *oneRun) through(ctx context.Context, begin func() error) error {
 	r.show.begin(&r.view)
-	p, err := r.client.Prompt(ctx, r.id, promptID, text)
+	err := begin()
 	if err == nil {
-		r.run = p.Run
-		r.show.started(r.id, promptID, p.Run)
 		err = r.follow(ctx)
 	}
 	if ctx.Err() == nil || err == nil {
@@ -197,6 +253,7 @@ func (r *oneRun) obey(ctx context.Context, text string) error {
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortGrace)
 	defer cancel()
+	r.approval = approval{}
 	if _, err := r.client.Abort(grace, r.id); err == nil && r.run > 0 {
 		_ = r.follow(grace)
 		r.show.result(&r.view)
@@ -204,24 +261,76 @@ func (r *oneRun) obey(ctx context.Context, text string) error {
 	return errInterrupted
 }
 
-// follow shows what happens until the run has ended.
+// arrival is what a watch brings: a frame, or an error that ends it, or the loss of the
+// connection, which does not.
+type arrival struct {
+	frame     *roostv1.WatchResponse
+	err, lost error
+}
+
+// follow shows what happens until the run has ended, and listens to the person meanwhile.
 func (r *oneRun) follow(ctx context.Context) error {
-	for frame, err := range r.client.Watch(ctx, r.id, client.WatchOptions{From: r.view.Position, Lost: r.outage.lost}) {
-		if err != nil {
-			return err
+	ctx, cancel := context.WithCancel(ctx)
+	arrivals := make(chan arrival)
+	go r.receive(ctx, arrivals, r.view.Position)
+	defer func() {
+		cancel()
+		for range arrivals { // until it has ended
 		}
-		r.outage.back()
-		r.show.frame(frame)
-		r.view.Apply(frame)
-		r.show.update(&r.view)
-		switch {
-		case r.view.Gone:
-			return &client.Error{Kind: client.NotFound, Message: "the session was deleted"}
-		case r.view.Session.GetLastRun().GetId() >= r.run:
-			return nil
+	}()
+	for {
+		select {
+		case a, more := <-arrivals:
+			if !more {
+				return context.Cause(ctx)
+			}
+			if over, err := r.take(ctx, a); over || err != nil {
+				return err
+			}
+		case line, more := <-r.approval.lines:
+			if err := r.approval.typed(ctx, &r.view, line, more); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+}
+
+func (r *oneRun) receive(ctx context.Context, arrivals chan<- arrival, from *roostv1.Position) {
+	defer close(arrivals)
+	send := func(a arrival) bool {
+		select {
+		case arrivals <- a:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	lost := func(err error, _ time.Duration) { send(arrival{lost: err}) }
+	for frame, err := range r.client.Watch(ctx, r.id, client.WatchOptions{From: from, Lost: lost}) {
+		if !send(arrival{frame: frame, err: err}) {
+			return
+		}
+	}
+}
+
+// take shows what has arrived and reports whether the run is over.
+func (r *oneRun) take(ctx context.Context, a arrival) (over bool, err error) {
+	switch {
+	case a.err != nil:
+		return false, a.err
+	case a.lost != nil:
+		r.outage.lost(a.lost)
+		return false, nil
+	}
+	r.outage.back()
+	r.show.frame(a.frame)
+	r.view.Apply(a.frame)
+	r.show.update(&r.view)
+	if r.view.Gone {
+		return false, &client.Error{Kind: client.NotFound, Message: "the session was deleted"}
+	}
+	err = r.approval.update(ctx, &r.view)
+	return r.view.Session.GetLastRun().GetId() >= r.run, err
 }
 
 // finish says how the run ended.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,10 +22,8 @@ func (a *app) sessionsCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one roost.v1.SessionSummary a line")
 	cmd.AddCommand(
-		&cobra.Command{
-			Use: "show ID", Short: "Show a session's transcript", Args: exactly("ID"),
-			RunE: a.withClient(a.showSession),
-		},
+		a.showCommand(), a.forkCommand(), a.rewindCommand(), a.compactCommand(), a.answerCommand(),
+		a.exportCommand(), a.importCommand(),
 		&cobra.Command{
 			Use: "watch ID", Short: "Show what happens to a session until interrupted", Args: exactly("ID"),
 			RunE: a.withClient(a.watchSession),
@@ -112,28 +111,41 @@ func (t table) row(cells ...string) {
 	}
 }
 
-func (a *app) showSession(ctx context.Context, c *client.Client, args []string) error {
-	head, items, err := c.Transcript(ctx, args[0])
+func (a *app) showCommand() *cobra.Command {
+	ids := false
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show a session's transcript", Args: exactly("ID"),
+		RunE: a.withClient(func(ctx context.Context, c *client.Client, args []string) error {
+			return a.showSession(ctx, c, args[0], ids)
+		}),
+	}
+	cmd.Flags().BoolVar(&ids, "ids", false, "show the ids of messages, which fork and rewind take")
+	return cmd
+}
+
+func (a *app) showSession(ctx context.Context, c *client.Client, id string, ids bool) error {
+	head, items, err := c.Transcript(ctx, id)
 	if err != nil {
 		return err
 	}
-	a.err.printf("%s\n", a.err.style(dim, "session "+head.Id+"  "+a.err.line(head.Name+" "+head.Cwd, shownName)+"  "+head.Model+"  thinking "+head.Thinking))
-	p := printer{out: a.out, aside: a.err, users: true}
+	a.err.printf("%s\n", a.err.style(dim, "session "+head.Id+"  "+a.err.line(head.Name+" "+head.Cwd, shownName)+"  "+head.Model+"  thinking "+head.Thinking+"  mode "+head.Mode))
+	p := printer{out: a.out, aside: a.err, users: true, ids: ids, questions: true}
 	p.update(&client.View{Session: head, Items: items})
 	p.close()
 	return nil
 }
 
 func (a *app) watchSession(ctx context.Context, c *client.Client, args []string) error {
-	p := printer{out: a.out, aside: a.err, users: true}
+	p := printer{out: a.out, aside: a.err, users: true, questions: true}
 	defer p.close()
 	var v client.View
 	o := outage{err: a.err}
-	for frame, err := range c.Watch(ctx, args[0], client.WatchOptions{Lost: o.lost}) {
+	for frame, err := range c.Watch(ctx, args[0], client.WatchOptions{Lost: func(err error, _ time.Duration) { o.lost(err) }}) {
 		if err != nil {
 			return err
 		}
 		o.back()
+		p.frame(frame)
 		v.Apply(frame)
 		p.update(&v)
 	}

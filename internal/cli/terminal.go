@@ -27,9 +27,14 @@ type terminal struct {
 }
 
 func newTerminal(w io.Writer) *terminal {
-	f, ok := w.(*os.File)
-	tty := ok && term.IsTerminal(int(f.Fd()))
+	tty := isTerminal(w)
 	return &terminal{w: w, tty: tty, colour: tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// isTerminal reports whether a reader or writer is a terminal.
+func isTerminal(v any) bool {
+	f, ok := v.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // printf writes. There is nobody to tell when that fails: a closed pipe ends the process by
