@@ -29,6 +29,10 @@ const (
 	MaxHeaderBytes = 64 << 10          // http.Server.MaxHeaderBytes
 )
 
+// strangerTime is how long a request without token may take from now to send its body, which
+// the server reads to its end before it answers.
+const strangerTime = 2 * time.Second
+
 // Options says what a Guard accepts.
 type Options struct {
 	Port    int      // the listener's port, for the Host check: 1 to 65535
@@ -123,6 +127,7 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			}
 		}
 		if g.isOpen(r) {
+			hurry(w)
 			next.ServeHTTP(w, withClient(r, ""))
 			return
 		}
@@ -148,7 +153,14 @@ func setHeaders(h http.Header) {
 	h.Add("Vary", "Origin")
 }
 
+// hurry keeps a stranger from holding a connection by never sending the body it announced.
+func hurry(w http.ResponseWriter) {
+	// A writer without deadlines is one in memory, where nothing is waited for.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(strangerTime))
+}
+
 func (g *Guard) forbid(w http.ResponseWriter, r *http.Request, why string) {
+	hurry(w)
 	refused(r, why, !g.failures.take())
 	http.Error(w, why, http.StatusForbidden)
 }
@@ -157,6 +169,7 @@ func (g *Guard) forbid(w http.ResponseWriter, r *http.Request, why string) {
 // whoever floods the server with bad ones locks nobody out.
 func (g *Guard) unauthenticated(w http.ResponseWriter, r *http.Request) {
 	const why = "no valid token; send Authorization: Bearer with the token of the data directory"
+	hurry(w)
 	w.Header().Set("WWW-Authenticate", `Bearer realm="roost"`)
 	if !g.failures.take() {
 		refused(r, why, true)
