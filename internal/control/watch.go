@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/roost-dev/roost/internal/controlview"
 	"github.com/roost-dev/roost/internal/live"
@@ -89,6 +90,10 @@ func (w *watch) next(ctx context.Context) (live.Update, error) {
 func (w *watch) tell(ctx context.Context, u live.Update) error {
 	switch {
 	case u.Reset:
+		if w.reason == roostv1.ResetReason_RESET_REASON_SLOW {
+			w.server.opt.Logger.InfoContext(ctx, "a watcher was too slow and got the state instead of the events",
+				slog.String("session", string(u.State.ID)), slog.Uint64("after", uint64(w.at.Seq)), slog.Uint64("now", uint64(u.State.Seq)))
+		}
 		w.at = session.Position{Epoch: w.server.opt.Engine.Epoch(), Seq: u.State.Seq}
 		items, first := controlview.Items(u.State, 0, w.limit)
 		return w.send(ctx, &roostv1.WatchResponse{Frame: &roostv1.WatchResponse_Reset_{Reset_: &roostv1.Reset{
