@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"strings"
 
 	roostv1 "github.com/roost-dev/roost/proto/roost/v1"
@@ -94,8 +95,8 @@ func (v *View) startTool(started *roostv1.ToolStarted, e *roostv1.Event) {
 }
 
 func (v *View) call(id string) *roostv1.ToolCall {
-	for i := len(v.Items) - 1; i >= 0; i-- {
-		a := v.Items[i].GetAssistant()
+	for _, i := range slices.Backward(v.Items) {
+		a := i.GetAssistant()
 		if a == nil {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	mathrand "math/rand/v2"
+	"slices"
 	"time"
 
 	roostv1 "github.com/roost-dev/roost/proto/roost/v1"
@@ -73,8 +74,8 @@ func (c *Client) Transcript(ctx context.Context, id string) (*roostv1.Session, [
 		pages = append(pages, page.Items)
 	}
 	var items []*roostv1.Item
-	for i := len(pages) - 1; i >= 0; i-- {
-		items = append(items, pages[i]...)
+	for _, p := range slices.Backward(pages) {
+		items = append(items, p...)
 	}
 	return head, items, nil
 }

@@ -156,7 +156,7 @@ func (v *View) deliver(id string) {
 	queue := v.Session.Queue
 	for i, item := range queue {
 		if item.Id == id {
-			v.Session.Queue = append(queue[:i:i], queue[i+1:]...)
+			v.Session.Queue = slices.Concat(queue[:i], queue[i+1:])
 			v.add(item)
 			return
 		}
@@ -177,9 +177,9 @@ func (v *View) Answer() *roostv1.Item {
 
 // Item returns the item with an id among those in the view, or nil. It looks from the end.
 func (v *View) Item(id string) *roostv1.Item {
-	for i := len(v.Items) - 1; i >= 0; i-- {
-		if v.Items[i].Id == id {
-			return v.Items[i]
+	for _, i := range slices.Backward(v.Items) {
+		if i.Id == id {
+			return i
 		}
 	}
 	return nil
@@ -191,9 +191,12 @@ func (v *View) Queries() []*roostv1.Item {
 		return nil
 	}
 	var open []*roostv1.Item
-	for i := len(v.Items) - 1; i >= 0 && v.Items[i].GetTool() != nil; i-- {
-		if v.Items[i].GetTool().Query != nil {
-			open = append(open, v.Items[i])
+	for _, i := range slices.Backward(v.Items) {
+		if i.GetTool() == nil {
+			break // the tools of the last answer are the last items
+		}
+		if i.GetTool().Query != nil {
+			open = append(open, i)
 		}
 	}
 	slices.Reverse(open)

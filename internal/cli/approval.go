@@ -127,11 +127,11 @@ func (p *approval) listen(ctx context.Context) {
 	if p.lines != nil {
 		return
 	}
-	lines := make(chan string)
+	lines, in := make(chan string), bufio.NewScanner(p.stdin)
 	p.lines = lines
 	go func() {
 		defer close(lines)
-		for in := bufio.NewScanner(p.stdin); in.Scan(); {
+		for in.Scan() {
 			select {
 			case lines <- in.Text():
 			case <-ctx.Done():

@@ -243,8 +243,17 @@ func TestParseAnswer(t *testing.T) {
 		query *roostv1.Query
 		ok    bool
 	}{
-		{"y", bare, true}, {"Y", full, true}, {"n because", bare, true}, {"s", full, true}, {"a", full, true},
-		{"s", bare, false}, {"a", bare, false}, {"y please", full, false}, {"", full, false}, {"yn", full, false}, {"no", full, false},
+		{"y", bare, true},
+		{"Y", full, true},
+		{"n because", bare, true},
+		{"s", full, true},
+		{"a", full, true},
+		{"s", bare, false},
+		{"a", bare, false},
+		{"y please", full, false},
+		{"", full, false},
+		{"yn", full, false},
+		{"no", full, false},
 	} {
 		if got, ok := parseAnswer(c.line, c.query); ok != c.ok {
 			t.Errorf("%q: %v, %v", c.line, got, ok)

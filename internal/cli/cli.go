@@ -53,7 +53,7 @@ var (
 )
 
 func (a *app) run(ctx context.Context, args []string) int {
-	root := a.root()
+	root := a.root() //nolint:contextcheck // cobra hands ctx to the commands
 	root.SetArgs(args)
 	root.SetIn(a.stdin)
 	root.SetOut(a.out.w)

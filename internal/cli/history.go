@@ -46,7 +46,7 @@ func (a *app) compactCommand() *cobra.Command {
 			if err := r.look(ctx); err != nil {
 				return err
 			}
-			return r.through(ctx, func() error {
+			return r.through(ctx, func(ctx context.Context) error {
 				started, err := c.Compact(ctx, r.id)
 				r.run = started.GetRun()
 				return err

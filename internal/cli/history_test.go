@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/roost-dev/roost/client"
 	"github.com/roost-dev/roost/internal/control/controltest"
 	"github.com/roost-dev/roost/internal/provider"
 )
@@ -41,6 +43,32 @@ func TestForkAndRewind(t *testing.T) {
 	f.wants(f.cmd("sessions", "rewind", "s1", "a1-1"), result{
 		code: ExitFailed, beside: "roost: there is no message \"a1-1\" of the person to go back to\n",
 	})
+}
+
+// Who watches sees what takes the place of what was taken away.
+func TestWatchSeesARewind(t *testing.T) {
+	f := start(t, controltest.Says("one\n"), controltest.Says("two\n"), controltest.Says("three\n"))
+	f.cmd("run", "--cwd", "/", "first")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var others sync.WaitGroup
+	defer others.Wait()
+	out := newPerson(t,
+		line{sees: "one\n", do: func() { others.Go(func() { f.cmd("run", "--session", "s1", "second") }) }},
+		line{sees: "two\n", do: func() {
+			others.Go(func() {
+				f.Follow("s1", new(client.View), func(v *client.View) bool { return v.Session.LastRun.GetId() == 2 })
+				f.cmd("sessions", "rewind", "s1", "u2")
+			})
+		}},
+		line{sees: "rewound", do: func() { others.Go(func() { f.cmd("run", "--session", "s1", "third") }) }},
+		line{sees: "three\n", do: cancel},
+	)
+	code := Run(ctx, Server{}, []string{"--server", f.address, "sessions", "watch", "s1"}, nil, out, out)
+	want := "> first\none\n> second\ntwo\nrewound: what was said last is taken back\n> third\nthree\n"
+	if got := out.screen.String(); code != ExitInterrupted || got != want {
+		t.Errorf("exit code %d\n%s", code, got)
+	}
 }
 
 func TestCompact(t *testing.T) {

@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -56,16 +58,16 @@ func (j *jsonLines) result(v *client.View) {
 
 // lastText returns what the model said last.
 func lastText(v *client.View) string {
-	for i := len(v.Items) - 1; i >= 0; i-- {
-		a := v.Items[i].GetAssistant()
+	for _, i := range slices.Backward(v.Items) {
+		a := i.GetAssistant()
 		if a == nil {
 			continue
 		}
-		text := ""
+		var text strings.Builder
 		for _, b := range a.Blocks {
-			text += b.GetText().GetText()
+			text.WriteString(b.GetText().GetText())
 		}
-		return text
+		return text.String()
 	}
 	return ""
 }

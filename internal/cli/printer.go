@@ -55,6 +55,7 @@ func (p *printer) update(v *client.View) {
 		p.say(p.aside.style(dim, fmt.Sprintf("… %d items not shown …", v.First-p.next)))
 		p.next, p.shown, p.begun = v.First, nil, false
 	}
+	p.next = min(p.next, v.First+len(v.Items)) // less than there was: it was rewound during an absence
 	for p.next-v.First < len(v.Items) {
 		if !p.item(v.Items[p.next-v.First]) {
 			break
@@ -85,6 +86,8 @@ func (p *printer) ask(v *client.View) {
 func (p *printer) frame(frame *roostv1.WatchResponse) {
 	for _, e := range frame.GetEvents().GetEvents() {
 		switch k := e.Kind.(type) {
+		case *roostv1.Event_Rewound:
+			p.rewound(int(k.Rewound.ItemCount))
 		case *roostv1.Event_CompactionStarted:
 			p.compacting = true
 			p.news = append(p.news, p.aside.style(dim, compacting))
@@ -92,6 +95,15 @@ func (p *printer) frame(frame *roostv1.WatchResponse) {
 			p.compacted(k.CompactionEnded)
 		}
 	}
+}
+
+// rewound forgets items that have been taken away, so that those that come in their place are
+// shown.
+func (p *printer) rewound(n int) {
+	if p.next > n {
+		p.next, p.shown, p.begun = n, nil, false
+	}
+	p.say(p.aside.style(dim, "rewound: what was said last is taken back"))
 }
 
 const compacting = "compacting: old items are being summarised"
@@ -140,11 +152,11 @@ func (p *printer) note(u *roostv1.User) {
 	if !p.users {
 		return
 	}
-	text := ""
+	text := make([]string, 0, len(u.Blocks))
 	for _, b := range u.Blocks {
-		text += client.BlockText(b) + " "
+		text = append(text, client.BlockText(b))
 	}
-	p.say(p.aside.style(dim, "note, "+p.aside.line(u.Note, shownInput)+": "+p.aside.line(text, shownWidth)))
+	p.say(p.aside.style(dim, "note, "+p.aside.line(u.Note, shownInput)+": "+p.aside.line(strings.Join(text, " "), shownWidth)))
 }
 
 func (p *printer) assistant(a *roostv1.Assistant) bool {

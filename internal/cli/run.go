@@ -229,7 +229,7 @@ func (r *oneRun) setMode(ctx context.Context, opt runOptions) error {
 
 // obey sends the prompt and shows what follows.
 func (r *oneRun) obey(ctx context.Context, text string) error {
-	return r.through(ctx, func() error {
+	return r.through(ctx, func(ctx context.Context) error {
 		promptID := client.NewPromptID()
 		p, err := r.client.Prompt(ctx, r.id, promptID, text)
 		if err == nil {
@@ -242,9 +242,9 @@ func (r *oneRun) obey(ctx context.Context, text string) error {
 
 // through has a run begin and shows it to its end. When ctx ends it aborts the run and shows
 // the end of that.
-func (r *oneRun) through(ctx context.Context, begin func() error) error {
+func (r *oneRun) through(ctx context.Context, begin func(context.Context) error) error {
 	r.show.begin(&r.view)
-	err := begin()
+	err := begin(ctx)
 	if err == nil {
 		err = r.follow(ctx)
 	}

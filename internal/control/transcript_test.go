@@ -79,8 +79,8 @@ nonsense
 			"nothing":                      {Format: "pi", Cwd: "/"},
 			"a format that is not read":    {Format: "md", Data: []byte(file), Cwd: "/"},
 		} {
-			if got, err := r.Client.Import(t.Context(), c); client.KindOf(err) != client.Invalid {
-				t.Errorf("%s: %v, %v", name, got, err)
+			if res, err := r.Client.Import(t.Context(), c); client.KindOf(err) != client.Invalid {
+				t.Errorf("%s: %v, %v", name, res, err)
 			}
 		}
 		id := got.Session.Id
