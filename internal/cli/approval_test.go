@@ -273,6 +273,10 @@ func TestQuestionShowsAll(t *testing.T) {
 	if !strings.Contains(got, "# end") || strings.Contains(got, "\x1b") || !strings.HasSuffix(got, "\n  why not") {
 		t.Errorf("got %q", got)
 	}
+	got = strings.Join(question(screen, item(`{"a\u0062":"\u0072\u006d \u0026\u0026 x\u001b[2J\n","n":12345678901234567890}`)), "\n")
+	if want := `{"ab":"rm && x\u001b[2J\n","n":12345678901234567890}`; !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q in it", got, want)
+	}
 	got = strings.Join(question(screen, item(strings.Repeat("x", shownQuestion+7))), "\n")
 	if !strings.Contains(got, "7 characters that are not shown") {
 		t.Errorf("got %q", got)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -16,14 +17,32 @@ const (
 // question says what is asked, a line each.
 func question(t *terminal, i *roostv1.Item) []string {
 	tool := i.GetTool()
-	lines := []string{t.style(yellow, "? "+t.line(tool.GetName(), shownInput)) + " " + t.line(tool.GetInput(), shownQuestion)}
-	if n := len([]rune(tool.GetInput())) - shownQuestion; n > 0 {
+	input := legible(tool.GetInput())
+	lines := []string{t.style(yellow, "? "+t.line(tool.GetName(), shownInput)) + " " + t.line(input, shownQuestion)}
+	if n := len([]rune(input)) - shownQuestion; n > 0 {
 		lines = append(lines, t.style(red, fmt.Sprintf("  the input goes on for about %d characters that are not shown", n)))
 	}
 	if why := t.line(tool.GetQuery().GetReason(), shownReason); why != "" {
 		lines = append(lines, "  "+why)
 	}
 	return lines
+}
+
+// legible writes a JSON text without escapes that only hide what it says.
+func legible(input string) string {
+	var v any
+	in := json.NewDecoder(strings.NewReader(input))
+	in.UseNumber()
+	if in.Decode(&v) != nil {
+		return input
+	}
+	var b strings.Builder
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	if out.Encode(v) != nil {
+		return input
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // keys says what may be answered, a line each.

@@ -42,8 +42,8 @@ tool calls, retries and errors go to standard error. With - as PROMPT it is read
 input. Ctrl-C aborts the run.
 
 When the server wants to know whether a tool may run, --approve says what to do: ask (on a
-terminal), allow, deny, or wait until another client answers. Without it, a terminal asks and
-anything else denies.
+terminal), allow, deny, or wait until another client answers. Without it, a terminal asks unless
+--json is given, and anything else denies.
 
 With --json, standard output has one JSON object a line, each with one of these members:
   started  sessionId, promptId, run: the prompt was accepted
