@@ -200,3 +200,52 @@ func TestEndlessCompaction(t *testing.T) {
 		}
 	})
 }
+
+// Switched off, the context is made smaller only when a provider says that it must be.
+func TestCompactionSwitchedOff(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		r := newRigWith(t, func(c *Config) { c.Compaction.Off = true }, []tool.Tool{big(5000)})
+		defer func() { r.stop() }()
+		id := grow(r, 30)
+		if s := r.state(id); s.Summarized != 0 || s.Shortened != 0 {
+			t.Errorf("summarised %d, shortened %d", s.Summarized, s.Shortened)
+		}
+		n := r.model.count()
+		r.model.answers = append(r.model.answers[:n], overflows(), says("the summary"), says("it fits"))
+		r.do(id, session.Prompt{Text: "more"})
+		if s := r.settle(id); s.Summary != "the summary" || s.LastOutcome != session.RunCompleted {
+			t.Errorf("summary %q, outcome %v", s.Summary, s.LastOutcome)
+		}
+	})
+}
+
+// A session of many runs stays in proportion: what a pass is told does not grow, and neither
+// do the events that are kept beside the items.
+func TestLongSession(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		runs := 5000
+		if testing.Short() {
+			runs = 500
+		}
+		r := newRig(t, []tool.Tool{big(200)})
+		defer func() { r.stop() }()
+		id := grow(r, runs)
+		s := r.state(id)
+		if s.Users != uint32(runs) || s.LastRun != session.RunID(runs) || s.LastOutcome != session.RunCompleted {
+			t.Errorf("%d messages, run %d ended %v", s.Users, s.LastRun, s.LastOutcome)
+		}
+		snapshot, err := r.log.Load(t.Context(), id)
+		if err != nil || int(s.Seq-snapshot.Head.Seq) > 50 {
+			t.Errorf("%d events are kept, %v", s.Seq-snapshot.Head.Seq, err)
+		}
+		size := 0
+		for _, i := range r.model.asked(r.model.count() - 1).Items {
+			if x, ok := i.(*session.Tool); ok {
+				size += len(x.Output)
+			}
+		}
+		if size > 500<<10 {
+			t.Errorf("the last pass is told %d bytes of results", size)
+		}
+	})
+}

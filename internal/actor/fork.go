@@ -27,9 +27,13 @@ func (e *Engine) Fork(ctx context.Context, id session.ID, before session.ItemID,
 	if name == "" {
 		name = s.Name
 	}
+	events := copies(items, s.LastRun, s.Users)
+	if s.Mode != "" {
+		events = append(events, session.ModeSet{Mode: s.Mode})
+	}
 	return e.create(ctx, session.Create{
 		Cwd: s.Cwd, Name: name, Model: s.Model, Thinking: s.Thinking, Parent: id, Origin: s.Origin,
-	}, copies(items, s.LastRun, s.Users))
+	}, events)
 }
 
 // Import makes a session with a transcript from elsewhere. Items must be settled, in order,

@@ -15,13 +15,14 @@ func TestForkAndRewind(t *testing.T) {
 			r.do(id, session.Prompt{Text: text})
 			r.settle(id)
 		}
+		r.do(id, session.SetMode{Mode: session.ModeDebug})
 		fork, err := r.engine.Fork(t.Context(), id, "u2", "a fork")
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := r.wants(fork, `user "a"`, `assistant complete "one"`)
-		if s.Parent != id || s.Name != "a fork" {
-			t.Errorf("fork of %q called %q", s.Parent, s.Name)
+		if s.Parent != id || s.Name != "a fork" || s.Mode != session.ModeDebug {
+			t.Errorf("fork of %q called %q in mode %q", s.Parent, s.Name, s.Mode)
 		}
 		r.do(fork, session.Prompt{Text: "x"})
 		r.wants(fork, `user "a"`, `assistant complete "one"`, `user "x"`, `assistant complete "four"`)

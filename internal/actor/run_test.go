@@ -439,3 +439,33 @@ func TestSettledRunsAreCompacted(t *testing.T) {
 		r.wants(id, `user "go"`, `assistant complete "ab"`, `user "go"`, `assistant complete "c"`, `user "go"`, `assistant complete "d"`)
 	})
 }
+
+// A model that repeats a call that fails is stopped: first the call is not run any more, then
+// the run ends.
+func TestRepeatedFailures(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		ran := 0
+		fails := fakeTool{name: "fails", run: func(context.Context, tool.Call, func(tool.Progress)) tool.Result {
+			ran++
+			return tool.Failure("no")
+		}}
+		var answers []answer
+		for range 50 {
+			answers = append(answers, calls(`fails {"a":1}`))
+		}
+		r := newRig(t, []tool.Tool{fails}, answers...)
+		defer r.stop()
+		id := r.create()
+		r.do(id, session.Prompt{Text: "go"})
+		s := r.settle(id)
+		if ran != session.MaxRepeats || r.model.count() != session.MaxRepeats+session.MaxRefused || s.LastOutcome != session.RunFailed {
+			t.Errorf("it ran %d times in %d passes, and the run ended %v %q", ran, r.model.count(), s.LastOutcome, s.LastError)
+		}
+		r.do(id, session.Prompt{Text: "try again"})
+		synctest.Wait()
+		if ran != session.MaxRepeats+1 && ran != 2*session.MaxRepeats {
+			t.Errorf("after a new prompt it ran %d times in all", ran)
+		}
+		r.settle(id)
+	})
+}

@@ -1,61 +1,11 @@
 package prompt
 
 import (
-	"slices"
-
 	"github.com/roost-dev/roost/internal/session"
 )
 
-// Compaction says what a model is told in place of the older part of a transcript. The
-// transcript itself keeps everything. The zero value changes nothing.
-type Compaction struct {
-	// Summary takes the place of the items before From, the first that is kept.
-	Summary string         `json:"summary,omitempty"`
-	From    session.ItemID `json:"from,omitempty"`
-	// Last is the newest item when the compaction was made: what providers counted up to
-	// there no longer holds (see [Used]).
-	Last session.ItemID `json:"last,omitempty"`
-	// Shorten is the first item whose outputs are sent in full; those of tools before it are
-	// shortened to OldOutput characters.
-	Shorten session.ItemID `json:"shorten,omitempty"`
-}
-
 // OldOutput is what is left of a shortened output, in characters.
 const OldOutput = 500
-
-// apply returns what is sent of items: the summary, the last message of the user before the
-// cut unless the kept items begin with one, then the kept items. It depends only on what
-// came before From, so that it stays the same as the session goes on.
-func (c *Compaction) apply(items []session.Item) []session.Item {
-	if c == nil {
-		return items
-	}
-	if i := index(items, c.Shorten); i > 0 {
-		items = ShortenOld(items, i, OldOutput)
-	}
-	i := index(items, c.From)
-	if i <= 0 {
-		return items
-	}
-	kept := []session.Item{message(summaryText(c.Summary))}
-	if !fromPerson(items[i]) {
-		for _, it := range slices.Backward(items[:i]) {
-			if fromPerson(it) {
-				kept = append(kept, it)
-				break
-			}
-		}
-	}
-	return append(kept, items[i:]...)
-}
-
-// index returns the index of an item, or -1.
-func index(items []session.Item, id session.ItemID) int {
-	if id == "" {
-		return -1
-	}
-	return slices.IndexFunc(items, func(it session.Item) bool { return it.ItemID() == id })
-}
 
 // fromPerson reports whether an item is a message that a person wrote.
 func fromPerson(it session.Item) bool {

@@ -35,41 +35,40 @@ func (l Limits) keep(trigger int) int {
 	return min(keep, int(float64(trigger)*goal)-SummaryTokens)
 }
 
-// compaction says what is sent of a session's transcript.
-func compaction(s *session.State) *Compaction {
-	c := &Compaction{Summary: s.Summary}
-	if s.Summarized > 0 && s.Summarized < len(s.Settled) {
-		c.From = s.Settled[s.Summarized].ItemID()
-	}
-	if s.Shortened > 0 && s.Shortened < len(s.Settled) {
-		c.Shorten = s.Settled[s.Shortened].ItemID()
-	}
-	if s.Compacted > 0 && s.Compacted <= len(s.Settled) {
-		c.Last = s.Settled[s.Compacted-1].ItemID()
-	}
-	return c
-}
-
 // sent returns the items that a model is told of s: what it was told of the project, then
-// the summary in place of old items, then the newer ones.
+// the summary in place of old items, with the last message of the person before the newer
+// ones unless they begin with one, then these. It costs in proportion to the newer ones.
 func sent(s *session.State) []session.Item {
-	c := compaction(s)
-	items := c.apply(s.Settled)
-	if c.From == "" {
+	from := min(s.Summarized, len(s.Settled))
+	items := ShortenOld(s.Settled[from:], s.Shortened-from, OldOutput)
+	if from == 0 {
 		return items
 	}
-	var notes []session.Item
-	for _, item := range s.Settled[:s.Summarized] {
+	var head []session.Item
+	for _, item := range s.Settled[:from] {
 		if u, ok := item.(*session.User); ok && u.Note == session.NoteContext {
-			notes = append(notes, item)
+			head = append(head, item)
 		}
 	}
-	return append(notes, items...)
+	head = append(head, message(summaryText(s.Summary)))
+	if len(items) == 0 || !fromPerson(items[0]) {
+		for _, item := range slices.Backward(s.Settled[:from]) {
+			if fromPerson(item) {
+				head = append(head, item)
+				break
+			}
+		}
+	}
+	return append(head, items...)
 }
 
 // used is about how many tokens the next request of s takes.
 func used(s *session.State, tools []provider.Tool) int {
-	return Used(sent(s), compaction(s).Last, System(session.ModeAgent), tools)
+	after := session.ItemID("")
+	if s.Compacted > 0 && s.Compacted <= len(s.Settled) {
+		after = s.Settled[s.Compacted-1].ItemID()
+	}
+	return Used(sent(s), after, System(session.ModeAgent), tools)
 }
 
 // Shrink says how to make the context of s smaller, or false when it is small enough or

@@ -11,6 +11,8 @@ const (
 	MaxPasses  = 1000 // passes of a run
 	MaxBreaks  = 50   // broken streams and restarts of a run
 	MaxAttempt = 6    // breaks of a pass in a row without progress
+	MaxRepeats = 4    // failures of one call with the same arguments before it is refused
+	MaxRefused = 4    // times it is refused before the run is ended
 )
 
 // MaxCompactions limits how often the context is made smaller without a pass that succeeds.
@@ -172,6 +174,9 @@ func (s *State) refuse(c ToolCall) string {
 	case !c.Complete:
 		return "The arguments were not complete, so the tool was not run. Call it again."
 	}
+	if n := s.failures(c); n >= MaxRepeats {
+		return fmt.Sprintf("This call has failed %d times with these arguments, so it was not run again. Do something else, or tell the person what is in the way.", n)
+	}
 	if c.Input == "" {
 		return ""
 	}
@@ -180,6 +185,32 @@ func (s *State) refuse(c ToolCall) string {
 		return fmt.Sprintf("The arguments are not valid JSON (%v), so the tool was not run. Call it again with valid JSON.", err)
 	}
 	return ""
+}
+
+// failures counts how often a call has failed in this run with the same arguments.
+func (s *State) failures(c ToolCall) int {
+	n := 0
+	for i := len(s.Settled) - 1; i >= 0; i-- {
+		switch item := s.Settled[i].(type) {
+		case *Tool:
+			if item.Run != s.Run.ID {
+				return n
+			}
+			if item.Name == c.Name && item.Input == c.Input && item.Status == Failed {
+				n++
+			}
+		case *User:
+			return n // the person has said something about it
+		case *Assistant:
+		}
+	}
+	return n
+}
+
+// stuck reports whether the model goes on with a call that is refused for failing.
+func (s *State) stuck() bool {
+	last, ok := s.Settled[len(s.Settled)-1].(*Tool)
+	return ok && last.Status == Failed && s.failures(ToolCall{Name: last.Name, Input: last.Input}) >= MaxRepeats+MaxRefused
 }
 
 // nextPass decides what comes after a pass and its tools: a steer, a smaller context, another
@@ -191,6 +222,8 @@ func (s *State) nextPass(p Policy) []Event {
 		return []Event{RunEnded{Outcome: RunFailed, Error: run.failed}}
 	case run.Breaks > MaxBreaks:
 		return []Event{RunEnded{Outcome: RunFailed, Error: "the model's answers broke off too often"}}
+	case s.stuck():
+		return []Event{RunEnded{Outcome: RunFailed, Error: "the model repeats a call that keeps failing"}}
 	case run.Pass >= MaxPasses:
 		return []Event{RunEnded{Outcome: RunFailed, Error: fmt.Sprintf("the run reached its limit of %d passes", MaxPasses)}}
 	}
