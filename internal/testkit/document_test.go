@@ -1,0 +1,88 @@
+package testkit
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// testNames finds "package.TestName"; the package is the last element of its path.
+var testNames = regexp.MustCompile(`\b([a-z]+)\.((?:Test|Fuzz)[A-Z]\w*)`)
+
+// checkTestNames reports the tests that a document names and that do not exist, and returns
+// how many it names.
+func checkTestNames(t *testing.T, root, document, text string) int {
+	t.Helper()
+	sources := make(map[string]string) // of the tests of all packages with a name
+	for _, pkg := range packages(t, root) {
+		files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources[path.Base(pkg)] += "\n" + string(b)
+		}
+	}
+	names := testNames.FindAllStringSubmatch(text, -1)
+	for _, n := range names {
+		if !strings.Contains(sources[n[1]], "\nfunc "+n[2]+"(") {
+			t.Errorf("%s names %s, and there is no such test", document, n[0])
+		}
+	}
+	return len(names)
+}
+
+func readDocument(t *testing.T, root, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Every problem is in the document once, in order, with a test or an honest word.
+func TestUserProblems(t *testing.T) {
+	root := moduleRoot(t)
+	text := readDocument(t, root, "user-problems.md")
+	row := regexp.MustCompile(`(?m)^\| (\d+) \| ([^|]+) \| ([^|]+) \|$`)
+	var numbers []int
+	for _, m := range row.FindAllStringSubmatch(text, -1) {
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers = append(numbers, n)
+		if !testNames.MatchString(m[3]) && !strings.Contains(m[3], "not yet: ") {
+			t.Errorf("problem %d has neither a test nor a reason why not", n)
+		}
+	}
+	const last = 61
+	want := make([]int, last)
+	for i := range want {
+		want[i] = i + 1
+	}
+	if !slices.Equal(numbers, want) {
+		t.Errorf("problems %v, want 1 to %d", numbers, last)
+	}
+	if n := checkTestNames(t, root, "user-problems.md", text); n < last {
+		t.Errorf("only %d tests are named", n)
+	}
+}
+
+// Every test that the document on security names exists.
+func TestSecurityNamesTests(t *testing.T) {
+	root := moduleRoot(t)
+	if n := checkTestNames(t, root, "security.md", readDocument(t, root, "security.md")); n < 20 {
+		t.Errorf("only %d tests are named", n)
+	}
+}
