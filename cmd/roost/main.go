@@ -21,7 +21,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(cli.Run(ctx, cli.Server{Version: version, Serve: serve, Embedded: embedded}, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(cli.Run(ctx, cli.Server{Version: version, Serve: serve, Embedded: embedded, Trust: server.Trust}, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 func options(o cli.ServeOptions) server.Options {

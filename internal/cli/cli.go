@@ -94,7 +94,7 @@ Environment: ROOST_SERVER and ROOST_TOKEN name a server elsewhere; NO_COLOR turn
 	flags.StringVar(&a.choice.config, "config", "", "configuration file (default "+config.DefaultPath()+")")
 	flags.StringVar(&a.choice.data, "data", "", "data directory (default "+config.DefaultDataDir()+")")
 	flags.StringVar(&a.address, "server", "", "server address: http://HOST:PORT, https://HOST:PORT or unix:PATH")
-	root.AddCommand(a.runCommand(), a.sessionsCommand(), a.exportCommand(), a.importCommand(), a.modelsCommand(), a.schemaCommand(), a.serveCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.sessionsCommand(), a.exportCommand(), a.importCommand(), a.modelsCommand(), a.schemaCommand(), a.serveCommand(), a.trustCommand(), a.versionCommand())
 	a.note(root)
 	return root
 }

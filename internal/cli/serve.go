@@ -24,6 +24,8 @@ type Server struct {
 	// Embedded starts a server in this process, for one command. It returns an address as
 	// client.Options has it, and a function that stops the server and waits for that.
 	Embedded func(ctx context.Context, opt ServeOptions) (address string, stop func(), err error)
+	// Trust lets the MCP servers of a project count, and returns what they run.
+	Trust func(dataDir, projectDir string) (servers []string, err error)
 }
 
 // ServeOptions is what a server is started with.

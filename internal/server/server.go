@@ -156,10 +156,7 @@ func (s *Server) open(ctx context.Context) error {
 	}
 
 	// 8. Doors open.
-	if err := s.listen(front, s.routes(api, front), dir); err != nil {
-		return err
-	}
-	return s.announce(dir.Path())
+	return s.listen(front, s.routes(api, front), dir)
 }
 
 // background runs f until the server closes.
@@ -198,6 +195,9 @@ func Run(ctx context.Context, opt Options, out io.Writer) error {
 	s, err := Open(ctx, opt)
 	if err != nil {
 		return err
+	}
+	if err := s.announce(opt.DataDir); err != nil {
+		return errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 	}
 	e := s.Endpoint()
 	if e.NewToken && e.URL != "" {
