@@ -30,8 +30,8 @@ func TestForkAndRewind(t *testing.T) {
 	const note = "note, mode: "
 	for id, want := range map[string]result{
 		"s1": {out: "one\n", beside: "session s1  /  test/family/model  thinking off  mode plan\n" + note + "\nu2 > first\n"},
-		"s2": {out: "one\ntwo\n", beside: "session s2  /  test/family/model  thinking off  mode agent\n" + note + "\nu2 > first\nu3 > second\n"},
-		"s3": {out: "one\n", beside: "session s3  copy /  test/family/model  thinking off  mode agent\n" + note + "\nu2 > first\n"},
+		"s2": {out: "one\ntwo\n", beside: "session s2  /  test/family/model  thinking off  mode plan\n" + note + "\nu2 > first\nu3 > second\n"},
+		"s3": {out: "one\n", beside: "session s3  copy /  test/family/model  thinking off  mode plan\n" + note + "\nu2 > first\n"},
 	} {
 		got := f.cmd("sessions", "show", "--ids", id)
 		if before, after, ok := strings.Cut(got.beside, note); ok { // what the note says is not ours

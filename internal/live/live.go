@@ -18,7 +18,7 @@ import (
 
 // Limit is how many bytes of events may wait for one watcher, counted as their text plus
 // what their records cost in memory.
-const Limit = 512 << 10
+const Limit = 256 << 10
 
 // ErrClosed is the default reason that a subscription has ended.
 var ErrClosed = errors.New("subscription is closed")

@@ -63,7 +63,6 @@ func NewHTTP() *http.Client {
 		MaxIdleConnsPerHost: hostConns,
 		IdleConnTimeout:     idleConn,
 		DisableCompression:  true,
-		ReadBufferSize:      16 << 10,
 	}}
 }
 

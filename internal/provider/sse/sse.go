@@ -112,8 +112,8 @@ var (
 )
 
 const (
-	chunk = 16 << 10 // bytes asked from the reader at once
-	keep  = 64 << 10 // a larger buffer is given back after use
+	chunk = 4 << 10  // bytes asked from the reader at once
+	keep  = 32 << 10 // a larger buffer is given back after use
 )
 
 // lines splits a reader into lines that end in LF, CR or CR LF.
