@@ -86,6 +86,7 @@ type Limits struct {
 	Connections int           // client connections at once over all listeners, 1 to 100,000
 	BodyBytes   int64         // body of one HTTP request, 64 KiB to 256 MiB
 	IdleUnload  time.Duration // an idle session leaves memory after it, 1 s to 720 h
+	Heartbeat   time.Duration // between signs of life of a watch in which nothing happens, 1 s to 5 min
 }
 
 // HTTP holds the settings of the HTTP listener beyond its address.
@@ -152,6 +153,7 @@ func defaults() *Config {
 			Connections: 1024,
 			BodyBytes:   16 << 20,
 			IdleUnload:  time.Minute,
+			Heartbeat:   10 * time.Second,
 		},
 		Log:         Log{Level: slog.LevelInfo, Format: LogText},
 		Permissions: Permissions{Default: ActionAllow, WithoutClient: ActionDeny, Sandbox: SandboxOff},

@@ -145,6 +145,7 @@ func TestManualLimits(t *testing.T) {
 		"connections": fmt.Sprint(l.Connections),
 		"body_bytes":  formatSize(l.BodyBytes),
 		"idle_unload": strings.TrimSuffix(l.IdleUnload.String(), "0s"),
+		"heartbeat":   l.Heartbeat.String(),
 	} {
 		row := regexp.MustCompile("\\| `" + key + "` \\| `" + value + "` \\| (\\S+) to (\\S+) \\|").FindStringSubmatch(doc)
 		if row == nil {

@@ -147,7 +147,7 @@ func (s *Server) open(ctx context.Context) error {
 	// 6. Who speaks roost's own.
 	api := control.New(control.Options{
 		Engine: engine, Models: models.describe, Blobs: blobs, Version: s.opt.Version, ServerID: id,
-		DefaultModel: models.first, Logger: s.log,
+		DefaultModel: models.first, Heartbeat: cfg.Limits.Heartbeat, Logger: s.log,
 	})
 
 	// 7. What was going on goes on.
