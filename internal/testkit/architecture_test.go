@@ -21,6 +21,8 @@ var allowed = []struct {
 }{
 	{"internal/session", nil, "the vocabulary imports nothing"},
 	{"internal/piwire", nil, "a wire package knows only its protocol"},
+	{"internal/cursorwire/generate", nil, "writes the protocol's .proto files"},
+	{"internal/cursorwire/...", []string{"proto/agent/...", "proto/aiserver/..."}, "a wire package knows only its protocol"},
 	{"internal/eventlog/...", []string{"internal/session", "internal/eventlog/...", "proto/eventlog/..."}, "a port and its implementations"},
 	{"internal/provider/...", []string{"internal/session", "internal/provider/..."}, "a port and its implementations"},
 	{"internal/tool/tasktool", []string{"internal/tool/...", "internal/tool", "internal/session", "internal/live"}, "a tool that is a client of the engine"},
