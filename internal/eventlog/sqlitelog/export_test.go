@@ -17,11 +17,12 @@ func (l *Log) Exec(query string, args ...any) error {
 	})
 }
 
-// Count returns the one number that a query yields, once the writer has nothing to sweep.
+// Count returns the one number that a query yields, once the writer has nothing to sweep, now
+// or when it recovers from a failure.
 func (l *Log) Count(query string) (n int, err error) {
 	for busy := true; busy && err == nil; {
 		err = l.write(context.Background(), 0, func(w *writer) error {
-			busy = w.garbage
+			busy = w.garbage || w.stalled
 			return w.conn.QueryRowContext(context.Background(), query).Scan(&n)
 		})
 	}
