@@ -125,7 +125,7 @@ func (d *decoder) limits(l *Limits, v value) {
 		"connections": d.integer(&l.Connections, 1, 100_000),
 		"body_bytes":  d.size(&l.BodyBytes, 64<<10, 256<<20),
 		"idle_unload": d.duration(&l.IdleUnload, time.Second, 720*time.Hour),
-		"heartbeat": d.duration(\&l.Heartbeat, time.Second, 5*time.Minute),
+		"heartbeat":   d.duration(&l.Heartbeat, time.Second, 5*time.Minute),
 	})
 }
 
