@@ -179,12 +179,32 @@ func TestLargePagesAreCut(t *testing.T) {
 // allEvents has one of each; the compiler cannot tell that a new one is missing, but
 // TestEveryEventIsProjected reads the declarations.
 var allEvents = []session.Event{
-	session.Created{ID: "s", Model: session.ModelRef{Provider: "p", ID: "m"}}, session.Renamed{}, session.ModelSet{},
-	session.ThinkingSet{}, session.RunStarted{}, session.SteerQueued{}, session.SteerDelivered{}, session.PassStarted{},
-	session.BlockStarted{Block: session.Text{}}, session.Delta{}, session.BlockEnded{}, session.PassInterrupted{},
-	session.PassResumed{}, session.PassEnded{}, session.ToolStarted{}, session.ToolOutput{}, session.ToolEnded{},
-	session.AbortRequested{}, session.RunEnded{}, session.ModeSet{}, session.ItemsCopied{}, session.Rewound{},
-	session.NoteAdded{}, session.CompactionStarted{}, session.CompactionEnded{}, session.QueryAnswered{},
+	session.Created{ID: "s", Model: session.ModelRef{Provider: "p", ID: "m"}},
+	session.Renamed{},
+	session.ModelSet{},
+	session.ThinkingSet{},
+	session.RunStarted{},
+	session.SteerQueued{},
+	session.SteerDelivered{},
+	session.PassStarted{},
+	session.BlockStarted{Block: session.Text{}},
+	session.Delta{},
+	session.BlockEnded{},
+	session.PassInterrupted{},
+	session.PassResumed{},
+	session.PassEnded{},
+	session.ToolStarted{},
+	session.ToolOutput{},
+	session.ToolEnded{},
+	session.AbortRequested{},
+	session.RunEnded{},
+	session.ModeSet{},
+	session.ItemsCopied{},
+	session.Rewound{},
+	session.NoteAdded{},
+	session.CompactionStarted{},
+	session.CompactionEnded{},
+	session.QueryAnswered{},
 }
 
 func TestDeltaCost(t *testing.T) {

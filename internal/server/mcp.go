@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/roost-dev/roost/internal/config"
@@ -164,10 +165,10 @@ func Trust(dataDir, projectDir string) ([]string, error) {
 	var names []string
 	for _, s := range servers {
 		what := s.URL
-		for _, word := range append([]string{s.Command}, s.Args...) {
-			what += " " + word
+		if what == "" {
+			what = strings.Join(append([]string{s.Command}, s.Args...), " ")
 		}
-		names = append(names, s.Name+":"+what)
+		names = append(names, s.Name+": "+what)
 	}
 	return names, writeJSON(filepath.Join(dataDir, trustFile), trust)
 }

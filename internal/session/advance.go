@@ -190,8 +190,8 @@ func (s *State) refuse(c ToolCall) string {
 // failures counts how often a call has failed in this run with the same arguments.
 func (s *State) failures(c ToolCall) int {
 	n := 0
-	for i := len(s.Settled) - 1; i >= 0; i-- {
-		switch item := s.Settled[i].(type) {
+	for _, v := range slices.Backward(s.Settled) {
+		switch item := v.(type) {
 		case *Tool:
 			if item.Run != s.Run.ID {
 				return n
