@@ -100,8 +100,8 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 
 // Prompt starts a run. When the server cannot be reached or the answer is lost, it asks again
 // under the same id, which starts at most one run. An empty promptID is replaced by a new one.
-func (c *Client) Prompt(ctx context.Context, id, promptID, text string) (*roostv1.PromptResponse, error) {
-	req := &roostv1.PromptRequest{SessionId: id, PromptId: orNew(promptID), Text: text}
+func (c *Client) Prompt(ctx context.Context, id, promptID, text string, attached ...*roostv1.Attachment) (*roostv1.PromptResponse, error) {
+	req := &roostv1.PromptRequest{SessionId: id, PromptId: orNew(promptID), Text: text, Attachments: attached}
 	return repeat(ctx, c.opt.RetryFor, c.service.Prompt, req)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -19,12 +20,15 @@ const (
 	// maxStdin bounds a prompt from standard input, in bytes. The server's limit is lower and
 	// its message says what to do.
 	maxStdin = 1 << 20
+	// maxAttachment bounds an attached file, in bytes, as the server does.
+	maxAttachment = 5 << 20
 )
 
 // runOptions are the flags of "roost run".
 type runOptions struct {
 	session, model, thinking, cwd, name string
 	mode, approve                       oneOf
+	attach                              []string
 	json                                bool
 }
 
@@ -71,6 +75,7 @@ With --json, standard output has one JSON object a line, each with one of these 
 	f.Var(&opt.mode, "mode", "what the model may do: everything, look only, plan only, look for faults first")
 	f.Var(&opt.approve, "approve", "what to do about questions")
 	f.BoolVar(&opt.json, "json", false, "print JSON lines")
+	f.StringArrayVar(&opt.attach, "attach", nil, "a picture or text file to send along; may be repeated")
 	cmd.MarkFlagsMutuallyExclusive("session", "cwd")
 	cmd.MarkFlagsMutuallyExclusive("session", "name")
 	return cmd
@@ -84,17 +89,41 @@ func (a *app) prompt(ctx context.Context, opt runOptions, text string) error {
 		}
 		text = string(b)
 	}
+	attached, err := attachments(opt.attach)
+	if err != nil {
+		return err
+	}
 	c, done, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	r := &oneRun{client: c, show: a.show(opt.json), outage: outage{err: a.err}}
+	r := &oneRun{client: c, attached: attached, show: a.show(opt.json), outage: outage{err: a.err}}
 	if err := r.open(ctx, opt); err != nil {
 		return err
 	}
 	r.approval = a.approval(opt, r)
 	return r.obey(ctx, text)
+}
+
+// attachments reads the files that are sent along.
+func attachments(paths []string) ([]*roostv1.Attachment, error) {
+	var list []*roostv1.Attachment
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() || info.Size() > maxAttachment {
+			return nil, fmt.Errorf("%s: attach files of at most %d MiB", path, maxAttachment>>20)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, &roostv1.Attachment{Name: path, Data: data})
+	}
+	return list, nil
 }
 
 func (a *app) approval(opt runOptions, r *oneRun) approval {
@@ -141,6 +170,7 @@ func (s *textShower) result(*client.View) { s.close() }
 // oneRun is one prompt and what follows from it.
 type oneRun struct {
 	client   *client.Client
+	attached []*roostv1.Attachment
 	show     shower
 	outage   outage
 	approval approval
@@ -209,7 +239,7 @@ func (r *oneRun) setMode(ctx context.Context, opt runOptions) error {
 func (r *oneRun) obey(ctx context.Context, text string) error {
 	return r.through(ctx, func(ctx context.Context) error {
 		promptID := client.NewPromptID()
-		p, err := r.client.Prompt(ctx, r.id, promptID, text)
+		p, err := r.client.Prompt(ctx, r.id, promptID, text, r.attached...)
 		if err == nil {
 			r.run = p.Run
 			r.show.started(r.id, promptID, p.Run)

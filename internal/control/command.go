@@ -77,7 +77,14 @@ func (s *Server) Prompt(ctx context.Context, req *roostv1.PromptRequest) (*roost
 	if strings.TrimSpace(req.Text) == "" {
 		return nil, session.Errorf(session.Invalid, "a prompt needs a text")
 	}
-	r, at, err := s.do(ctx, req.SessionId, session.Prompt{ID: req.PromptId, Text: req.Text})
+	cmd := session.Prompt{ID: req.PromptId, Text: req.Text}
+	if len(req.Attachments) > 0 {
+		var err error
+		if cmd.Blocks, err = s.attach(ctx, req); err != nil {
+			return nil, err
+		}
+	}
+	r, at, err := s.do(ctx, req.SessionId, cmd)
 	return &roostv1.PromptResponse{Position: at, Run: uint32(r.Run), ItemId: string(r.Item)}, err
 }
 

@@ -58,7 +58,7 @@ type Options struct {
 	Heartbeat    time.Duration // between frames of a watch in which nothing happens; 0 means 10 s
 	WriteTimeout time.Duration // for one frame of a watch to be taken by its client; 0 means 1 min
 	CallTimeout  time.Duration // for any other call; 0 means 1 min
-	MaxRequest   int           // bytes of a request other than an import; 0 means 2 MiB
+	MaxRequest   int           // bytes of a request other than an import or a prompt; 0 means 2 MiB
 	Logger       *slog.Logger  // nil discards
 }
 
@@ -103,7 +103,7 @@ func New(opt Options) *Server {
 	mux := http.NewServeMux()
 	connecthttp.Mount(mux, calls,
 		connecthttp.WithReadMaxBytes(opt.MaxRequest), connecthttp.WithCompressMinBytes(compressFrom),
-		connecthttp.WithConditionalOptions(largeImports))
+		connecthttp.WithConditionalOptions(largeRequests))
 	s.handler = withWriter(mux)
 	return s
 }

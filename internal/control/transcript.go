@@ -23,13 +23,19 @@ const (
 	formatPi = "pi"
 )
 
-// largeImports lets an import have the size of a file, in JSON as well, where bytes take a
-// third more.
-func largeImports(spec connect.Spec) []connecthttp.Option {
-	if spec.Procedure != roostv1connect.SessionServiceImportSessionProcedure {
+// largeRequests lets an import have the size of a file, and a prompt that of its attachments,
+// in JSON as well, where bytes take a third more.
+func largeRequests(spec connect.Spec) []connecthttp.Option {
+	limit := 0
+	switch spec.Procedure {
+	case roostv1connect.SessionServiceImportSessionProcedure:
+		limit = maxFile
+	case roostv1connect.SessionServicePromptProcedure:
+		limit = maxAttached
+	default:
 		return nil
 	}
-	return []connecthttp.Option{connecthttp.WithReadMaxBytes(maxFile/3*4 + 64<<10)}
+	return []connecthttp.Option{connecthttp.WithReadMaxBytes(limit/3*4 + 64<<10)}
 }
 
 // ExportSession implements the method of the service.

@@ -35,7 +35,10 @@ func (s *Server) agent(cfg *actor.Config, dir *datadir.Dir) (connect func(*actor
 	if user.Web.Fetch {
 		cfg.Tools = append(cfg.Tools, webtool.New(reach(user.Web)))
 	}
-	servers := openMCP(user, dir.Path(), s.opt.Version, s.log)
+	servers, err := openMCP(user, dir.Path(), s.opt.Version, s.log)
+	if err != nil {
+		return nil, err
+	}
 	s.onClose(servers.close)
 	cfg.MoreTools = servers.tools
 	if user.Subagents.Depth == 0 {

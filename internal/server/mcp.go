@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -32,6 +33,7 @@ type mcpServers struct {
 	dataDir string
 	version string
 	log     *slog.Logger
+	consent *consent // nil when no server is an address
 	own     *mcptool.Manager
 
 	mu       sync.Mutex
@@ -45,10 +47,16 @@ type projectServers struct {
 	manager *mcptool.Manager
 }
 
-func openMCP(cfg *config.Config, dataDir, version string, log *slog.Logger) *mcpServers {
+func openMCP(cfg *config.Config, dataDir, version string, log *slog.Logger) (*mcpServers, error) {
 	m := &mcpServers{dataDir: dataDir, version: version, log: log, projects: make(map[string]projectServers)}
+	if slices.ContainsFunc(cfg.MCPServers, func(s config.MCPServer) bool { return s.URL != "" && !s.Disabled }) {
+		var err error
+		if m.consent, err = openConsent(log); err != nil {
+			return nil, err
+		}
+	}
 	m.own = m.manager(cfg.MCPServers, "")
-	return m
+	return m, nil
 }
 
 func (m *mcpServers) manager(list []config.MCPServer, dir string) *mcptool.Manager {
@@ -72,7 +80,11 @@ func (m *mcpServers) manager(list []config.MCPServer, dir string) *mcptool.Manag
 		}
 		servers = append(servers, s)
 	}
-	return mcptool.New(mcptool.Options{Servers: servers, Logger: m.log, DataDir: m.dataDir, Version: m.version})
+	opt := mcptool.Options{Servers: servers, Logger: m.log, DataDir: m.dataDir, Version: m.version}
+	if m.consent != nil {
+		opt.Authorize, opt.RedirectURL = m.consent.authorize, m.consent.address()
+	}
+	return mcptool.New(opt)
 }
 
 // tools returns what the servers offer to a session.
@@ -183,6 +195,9 @@ func (m *mcpServers) close(ctx context.Context) error {
 	}
 	m.mu.Unlock()
 	var errs []error
+	if m.consent != nil {
+		errs = append(errs, m.consent.close(ctx))
+	}
 	for _, manager := range managers {
 		errs = append(errs, manager.Close(ctx))
 	}

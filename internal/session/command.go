@@ -35,6 +35,7 @@ type Create struct {
 type Prompt struct {
 	ID      string
 	Text    string
+	Blocks  []Block // what is sent in place of Text when there is more: Text and Image
 	Context Context // what the model is to know of the project; ignored when it knows it already
 	Added   string  // what a hook adds for the model; may be empty
 }
@@ -259,7 +260,14 @@ func (s *State) mustBeIdle() error {
 }
 
 func (s *State) decidePrompt(c Prompt) ([]Event, error) {
-	if err := checkText(c.ID, c.Text); err != nil {
+	blocks, text := c.Blocks, ""
+	if len(blocks) == 0 {
+		blocks = []Block{Text{Text: c.Text}}
+	}
+	for _, b := range blocks {
+		text += BlockText(b)
+	}
+	if err := checkText(c.ID, text); err != nil {
 		return nil, err
 	}
 	if s.FindPrompt(c.ID) != nil {
@@ -282,7 +290,7 @@ func (s *State) decidePrompt(c Prompt) ([]Event, error) {
 		note(NoteAdded{Note: NoteHook, Text: c.Added})
 	}
 	return append(events, RunStarted{
-		Run: s.LastRun + 1, Item: userItemID(users + 1), Prompt: c.ID, Blocks: []Block{Text{Text: c.Text}},
+		Run: s.LastRun + 1, Item: userItemID(users + 1), Prompt: c.ID, Blocks: blocks,
 	}), nil
 }
 

@@ -44,7 +44,7 @@ var allowed = []struct {
 	{"internal/piview", []string{"internal/session", "internal/piwire", "internal/catalog"}, "a pure projection"},
 	{"internal/pi", []string{"internal/session", "internal/live", "internal/catalog", "internal/piwire", "internal/piview"}, "a front end"},
 	{"internal/controlview", []string{"internal/session", "internal/catalog", "proto/roost/..."}, "a pure projection"},
-	{"internal/control", []string{"internal/session", "internal/live", "internal/catalog", "internal/controlview", "internal/transcript", "proto/roost/..."}, "a front end"},
+	{"internal/control", []string{"internal/prompt", "internal/session", "internal/live", "internal/catalog", "internal/controlview", "internal/transcript", "proto/roost/..."}, "a front end"},
 	{"internal/control/controltest", []string{"internal/...", "proto/...", "client"}, "tests only"},
 	{"client", []string{"proto/roost/..."}, "knows the API only"},
 	{"client/pi", []string{"internal/piwire"}, "knows the protocol only"},

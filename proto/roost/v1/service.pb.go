@@ -984,8 +984,10 @@ type PromptRequest struct {
 	// Chosen by the client, unique within the session, at most 128 bytes. Without one a
 	// repeated request starts another run.
 	PromptId string `protobuf:"bytes,2,opt,name=prompt_id,json=promptId" json:"prompt_id,omitempty"`
-	// At most 200 KiB.
-	Text          string `protobuf:"bytes,3,opt,name=text" json:"text,omitempty"`
+	// At most 200 KiB, together with the attached texts.
+	Text string `protobuf:"bytes,3,opt,name=text" json:"text,omitempty"`
+	// Pictures (PNG, JPEG, GIF or WebP, at most 5 MiB each) and texts, at most 20.
+	Attachments   []*Attachment `protobuf:"bytes,4,rep,name=attachments" json:"attachments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1041,6 +1043,67 @@ func (x *PromptRequest) GetText() string {
 	return ""
 }
 
+func (x *PromptRequest) GetAttachments() []*Attachment {
+	if x != nil {
+		return x.Attachments
+	}
+	return nil
+}
+
+// Attachment is a file that the person sends along.
+type Attachment struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A path or another name, for the model.
+	Name          string `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
+	Data          []byte `protobuf:"bytes,2,opt,name=data" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attachment) Reset() {
+	*x = Attachment{}
+	mi := &file_roost_v1_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attachment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attachment) ProtoMessage() {}
+
+func (x *Attachment) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
+func (*Attachment) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Attachment) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Attachment) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 type PromptResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The prompt is in the history before this position.
@@ -1054,7 +1117,7 @@ type PromptResponse struct {
 
 func (x *PromptResponse) Reset() {
 	*x = PromptResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[16]
+	mi := &file_roost_v1_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1066,7 +1129,7 @@ func (x *PromptResponse) String() string {
 func (*PromptResponse) ProtoMessage() {}
 
 func (x *PromptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[16]
+	mi := &file_roost_v1_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1079,7 +1142,7 @@ func (x *PromptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromptResponse.ProtoReflect.Descriptor instead.
 func (*PromptResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{16}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PromptResponse) GetPosition() *Position {
@@ -1116,7 +1179,7 @@ type SteerRequest struct {
 
 func (x *SteerRequest) Reset() {
 	*x = SteerRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[17]
+	mi := &file_roost_v1_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1128,7 +1191,7 @@ func (x *SteerRequest) String() string {
 func (*SteerRequest) ProtoMessage() {}
 
 func (x *SteerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[17]
+	mi := &file_roost_v1_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1141,7 +1204,7 @@ func (x *SteerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerRequest.ProtoReflect.Descriptor instead.
 func (*SteerRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{17}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SteerRequest) GetSessionId() string {
@@ -1176,7 +1239,7 @@ type SteerResponse struct {
 
 func (x *SteerResponse) Reset() {
 	*x = SteerResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[18]
+	mi := &file_roost_v1_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1188,7 +1251,7 @@ func (x *SteerResponse) String() string {
 func (*SteerResponse) ProtoMessage() {}
 
 func (x *SteerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[18]
+	mi := &file_roost_v1_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1201,7 +1264,7 @@ func (x *SteerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerResponse.ProtoReflect.Descriptor instead.
 func (*SteerResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{18}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SteerResponse) GetPosition() *Position {
@@ -1234,7 +1297,7 @@ type AbortRequest struct {
 
 func (x *AbortRequest) Reset() {
 	*x = AbortRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[19]
+	mi := &file_roost_v1_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1246,7 +1309,7 @@ func (x *AbortRequest) String() string {
 func (*AbortRequest) ProtoMessage() {}
 
 func (x *AbortRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[19]
+	mi := &file_roost_v1_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1259,7 +1322,7 @@ func (x *AbortRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortRequest.ProtoReflect.Descriptor instead.
 func (*AbortRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{19}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AbortRequest) GetSessionId() string {
@@ -1279,7 +1342,7 @@ type AbortResponse struct {
 
 func (x *AbortResponse) Reset() {
 	*x = AbortResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[20]
+	mi := &file_roost_v1_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1354,7 @@ func (x *AbortResponse) String() string {
 func (*AbortResponse) ProtoMessage() {}
 
 func (x *AbortResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[20]
+	mi := &file_roost_v1_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1367,7 @@ func (x *AbortResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortResponse.ProtoReflect.Descriptor instead.
 func (*AbortResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{20}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AbortResponse) GetPosition() *Position {
@@ -1332,7 +1395,7 @@ type SetModelRequest struct {
 
 func (x *SetModelRequest) Reset() {
 	*x = SetModelRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[21]
+	mi := &file_roost_v1_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1407,7 @@ func (x *SetModelRequest) String() string {
 func (*SetModelRequest) ProtoMessage() {}
 
 func (x *SetModelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[21]
+	mi := &file_roost_v1_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1420,7 @@ func (x *SetModelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetModelRequest.ProtoReflect.Descriptor instead.
 func (*SetModelRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{21}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SetModelRequest) GetSessionId() string {
@@ -1383,7 +1446,7 @@ type SetModelResponse struct {
 
 func (x *SetModelResponse) Reset() {
 	*x = SetModelResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[22]
+	mi := &file_roost_v1_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +1458,7 @@ func (x *SetModelResponse) String() string {
 func (*SetModelResponse) ProtoMessage() {}
 
 func (x *SetModelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[22]
+	mi := &file_roost_v1_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1408,7 +1471,7 @@ func (x *SetModelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetModelResponse.ProtoReflect.Descriptor instead.
 func (*SetModelResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{22}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SetModelResponse) GetPosition() *Position {
@@ -1429,7 +1492,7 @@ type SetThinkingRequest struct {
 
 func (x *SetThinkingRequest) Reset() {
 	*x = SetThinkingRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[23]
+	mi := &file_roost_v1_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1441,7 +1504,7 @@ func (x *SetThinkingRequest) String() string {
 func (*SetThinkingRequest) ProtoMessage() {}
 
 func (x *SetThinkingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[23]
+	mi := &file_roost_v1_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1454,7 +1517,7 @@ func (x *SetThinkingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetThinkingRequest.ProtoReflect.Descriptor instead.
 func (*SetThinkingRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{23}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SetThinkingRequest) GetSessionId() string {
@@ -1480,7 +1543,7 @@ type SetThinkingResponse struct {
 
 func (x *SetThinkingResponse) Reset() {
 	*x = SetThinkingResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[24]
+	mi := &file_roost_v1_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1492,7 +1555,7 @@ func (x *SetThinkingResponse) String() string {
 func (*SetThinkingResponse) ProtoMessage() {}
 
 func (x *SetThinkingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[24]
+	mi := &file_roost_v1_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1505,7 +1568,7 @@ func (x *SetThinkingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetThinkingResponse.ProtoReflect.Descriptor instead.
 func (*SetThinkingResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{24}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SetThinkingResponse) GetPosition() *Position {
@@ -1526,7 +1589,7 @@ type SetModeRequest struct {
 
 func (x *SetModeRequest) Reset() {
 	*x = SetModeRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[25]
+	mi := &file_roost_v1_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1601,7 @@ func (x *SetModeRequest) String() string {
 func (*SetModeRequest) ProtoMessage() {}
 
 func (x *SetModeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[25]
+	mi := &file_roost_v1_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1614,7 @@ func (x *SetModeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetModeRequest.ProtoReflect.Descriptor instead.
 func (*SetModeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{25}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SetModeRequest) GetSessionId() string {
@@ -1577,7 +1640,7 @@ type SetModeResponse struct {
 
 func (x *SetModeResponse) Reset() {
 	*x = SetModeResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[26]
+	mi := &file_roost_v1_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1652,7 @@ func (x *SetModeResponse) String() string {
 func (*SetModeResponse) ProtoMessage() {}
 
 func (x *SetModeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[26]
+	mi := &file_roost_v1_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1665,7 @@ func (x *SetModeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetModeResponse.ProtoReflect.Descriptor instead.
 func (*SetModeResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{26}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SetModeResponse) GetPosition() *Position {
@@ -1629,7 +1692,7 @@ type AnswerRequest struct {
 
 func (x *AnswerRequest) Reset() {
 	*x = AnswerRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[27]
+	mi := &file_roost_v1_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1641,7 +1704,7 @@ func (x *AnswerRequest) String() string {
 func (*AnswerRequest) ProtoMessage() {}
 
 func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[27]
+	mi := &file_roost_v1_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1654,7 +1717,7 @@ func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerRequest.ProtoReflect.Descriptor instead.
 func (*AnswerRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{27}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AnswerRequest) GetSessionId() string {
@@ -1702,7 +1765,7 @@ type AnswerResponse struct {
 
 func (x *AnswerResponse) Reset() {
 	*x = AnswerResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[28]
+	mi := &file_roost_v1_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1777,7 @@ func (x *AnswerResponse) String() string {
 func (*AnswerResponse) ProtoMessage() {}
 
 func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[28]
+	mi := &file_roost_v1_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1790,7 @@ func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerResponse.ProtoReflect.Descriptor instead.
 func (*AnswerResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{28}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AnswerResponse) GetPosition() *Position {
@@ -1755,7 +1818,7 @@ type RewindRequest struct {
 
 func (x *RewindRequest) Reset() {
 	*x = RewindRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[29]
+	mi := &file_roost_v1_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1830,7 @@ func (x *RewindRequest) String() string {
 func (*RewindRequest) ProtoMessage() {}
 
 func (x *RewindRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[29]
+	mi := &file_roost_v1_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1843,7 @@ func (x *RewindRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RewindRequest.ProtoReflect.Descriptor instead.
 func (*RewindRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{29}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RewindRequest) GetSessionId() string {
@@ -1806,7 +1869,7 @@ type RewindResponse struct {
 
 func (x *RewindResponse) Reset() {
 	*x = RewindResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[30]
+	mi := &file_roost_v1_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1881,7 @@ func (x *RewindResponse) String() string {
 func (*RewindResponse) ProtoMessage() {}
 
 func (x *RewindResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[30]
+	mi := &file_roost_v1_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1894,7 @@ func (x *RewindResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RewindResponse.ProtoReflect.Descriptor instead.
 func (*RewindResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{30}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RewindResponse) GetPosition() *Position {
@@ -1855,7 +1918,7 @@ type ForkRequest struct {
 
 func (x *ForkRequest) Reset() {
 	*x = ForkRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[31]
+	mi := &file_roost_v1_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +1930,7 @@ func (x *ForkRequest) String() string {
 func (*ForkRequest) ProtoMessage() {}
 
 func (x *ForkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[31]
+	mi := &file_roost_v1_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +1943,7 @@ func (x *ForkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkRequest.ProtoReflect.Descriptor instead.
 func (*ForkRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{31}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ForkRequest) GetSessionId() string {
@@ -1914,7 +1977,7 @@ type ForkResponse struct {
 
 func (x *ForkResponse) Reset() {
 	*x = ForkResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[32]
+	mi := &file_roost_v1_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1926,7 +1989,7 @@ func (x *ForkResponse) String() string {
 func (*ForkResponse) ProtoMessage() {}
 
 func (x *ForkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[32]
+	mi := &file_roost_v1_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1939,7 +2002,7 @@ func (x *ForkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkResponse.ProtoReflect.Descriptor instead.
 func (*ForkResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{32}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ForkResponse) GetSession() *Session {
@@ -1965,7 +2028,7 @@ type CompactRequest struct {
 
 func (x *CompactRequest) Reset() {
 	*x = CompactRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[33]
+	mi := &file_roost_v1_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1977,7 +2040,7 @@ func (x *CompactRequest) String() string {
 func (*CompactRequest) ProtoMessage() {}
 
 func (x *CompactRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[33]
+	mi := &file_roost_v1_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1990,7 +2053,7 @@ func (x *CompactRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompactRequest.ProtoReflect.Descriptor instead.
 func (*CompactRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{33}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CompactRequest) GetSessionId() string {
@@ -2010,7 +2073,7 @@ type CompactResponse struct {
 
 func (x *CompactResponse) Reset() {
 	*x = CompactResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[34]
+	mi := &file_roost_v1_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2022,7 +2085,7 @@ func (x *CompactResponse) String() string {
 func (*CompactResponse) ProtoMessage() {}
 
 func (x *CompactResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[34]
+	mi := &file_roost_v1_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2035,7 +2098,7 @@ func (x *CompactResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompactResponse.ProtoReflect.Descriptor instead.
 func (*CompactResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{34}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CompactResponse) GetPosition() *Position {
@@ -2064,7 +2127,7 @@ type ExportSessionRequest struct {
 
 func (x *ExportSessionRequest) Reset() {
 	*x = ExportSessionRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[35]
+	mi := &file_roost_v1_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2076,7 +2139,7 @@ func (x *ExportSessionRequest) String() string {
 func (*ExportSessionRequest) ProtoMessage() {}
 
 func (x *ExportSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[35]
+	mi := &file_roost_v1_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2089,7 +2152,7 @@ func (x *ExportSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSessionRequest.ProtoReflect.Descriptor instead.
 func (*ExportSessionRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{35}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExportSessionRequest) GetSessionId() string {
@@ -2116,7 +2179,7 @@ type ExportSessionResponse struct {
 
 func (x *ExportSessionResponse) Reset() {
 	*x = ExportSessionResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[36]
+	mi := &file_roost_v1_service_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2191,7 @@ func (x *ExportSessionResponse) String() string {
 func (*ExportSessionResponse) ProtoMessage() {}
 
 func (x *ExportSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[36]
+	mi := &file_roost_v1_service_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2204,7 @@ func (x *ExportSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportSessionResponse.ProtoReflect.Descriptor instead.
 func (*ExportSessionResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{36}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExportSessionResponse) GetData() []byte {
@@ -2167,7 +2230,7 @@ type ImportSessionRequest struct {
 
 func (x *ImportSessionRequest) Reset() {
 	*x = ImportSessionRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[37]
+	mi := &file_roost_v1_service_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2242,7 @@ func (x *ImportSessionRequest) String() string {
 func (*ImportSessionRequest) ProtoMessage() {}
 
 func (x *ImportSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[37]
+	mi := &file_roost_v1_service_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2255,7 @@ func (x *ImportSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSessionRequest.ProtoReflect.Descriptor instead.
 func (*ImportSessionRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{37}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ImportSessionRequest) GetFormat() string {
@@ -2236,7 +2299,7 @@ type ImportSessionResponse struct {
 
 func (x *ImportSessionResponse) Reset() {
 	*x = ImportSessionResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[38]
+	mi := &file_roost_v1_service_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +2311,7 @@ func (x *ImportSessionResponse) String() string {
 func (*ImportSessionResponse) ProtoMessage() {}
 
 func (x *ImportSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[38]
+	mi := &file_roost_v1_service_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +2324,7 @@ func (x *ImportSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportSessionResponse.ProtoReflect.Descriptor instead.
 func (*ImportSessionResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{38}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ImportSessionResponse) GetSession() *Session {
@@ -2298,7 +2361,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[39]
+	mi := &file_roost_v1_service_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2310,7 +2373,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[39]
+	mi := &file_roost_v1_service_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2323,7 +2386,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{39}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -2363,7 +2426,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[40]
+	mi := &file_roost_v1_service_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2375,7 +2438,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[40]
+	mi := &file_roost_v1_service_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2388,7 +2451,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{40}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WatchResponse) GetFrame() isWatchResponse_Frame {
@@ -2478,7 +2541,7 @@ type Reset struct {
 
 func (x *Reset) Reset() {
 	*x = Reset{}
-	mi := &file_roost_v1_service_proto_msgTypes[41]
+	mi := &file_roost_v1_service_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2553,7 @@ func (x *Reset) String() string {
 func (*Reset) ProtoMessage() {}
 
 func (x *Reset) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[41]
+	mi := &file_roost_v1_service_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2566,7 @@ func (x *Reset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reset.ProtoReflect.Descriptor instead.
 func (*Reset) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{41}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Reset) GetPosition() *Position {
@@ -2554,7 +2617,7 @@ type Events struct {
 
 func (x *Events) Reset() {
 	*x = Events{}
-	mi := &file_roost_v1_service_proto_msgTypes[42]
+	mi := &file_roost_v1_service_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2566,7 +2629,7 @@ func (x *Events) String() string {
 func (*Events) ProtoMessage() {}
 
 func (x *Events) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[42]
+	mi := &file_roost_v1_service_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2579,7 +2642,7 @@ func (x *Events) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Events.ProtoReflect.Descriptor instead.
 func (*Events) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{42}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Events) GetPosition() *Position {
@@ -2606,7 +2669,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_roost_v1_service_proto_msgTypes[43]
+	mi := &file_roost_v1_service_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2618,7 +2681,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[43]
+	mi := &file_roost_v1_service_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2631,7 +2694,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{43}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Heartbeat) GetPosition() *Position {
@@ -2651,7 +2714,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_roost_v1_service_proto_msgTypes[44]
+	mi := &file_roost_v1_service_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2663,7 +2726,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[44]
+	mi := &file_roost_v1_service_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2676,7 +2739,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{44}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Ended) GetReason() EndReason {
@@ -2696,7 +2759,7 @@ type GetBlobRequest struct {
 
 func (x *GetBlobRequest) Reset() {
 	*x = GetBlobRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[45]
+	mi := &file_roost_v1_service_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2708,7 +2771,7 @@ func (x *GetBlobRequest) String() string {
 func (*GetBlobRequest) ProtoMessage() {}
 
 func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[45]
+	mi := &file_roost_v1_service_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2721,7 +2784,7 @@ func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobRequest.ProtoReflect.Descriptor instead.
 func (*GetBlobRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{45}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetBlobRequest) GetBlob() string {
@@ -2740,7 +2803,7 @@ type GetBlobResponse struct {
 
 func (x *GetBlobResponse) Reset() {
 	*x = GetBlobResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[46]
+	mi := &file_roost_v1_service_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2752,7 +2815,7 @@ func (x *GetBlobResponse) String() string {
 func (*GetBlobResponse) ProtoMessage() {}
 
 func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[46]
+	mi := &file_roost_v1_service_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2765,7 +2828,7 @@ func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobResponse.ProtoReflect.Descriptor instead.
 func (*GetBlobResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{46}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetBlobResponse) GetData() []byte {
@@ -2828,12 +2891,17 @@ const file_roost_v1_service_proto_rawDesc = "" +
 	"\x14DeleteSessionRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\"\x17\n" +
-	"\x15DeleteSessionResponse\"_\n" +
+	"\x15DeleteSessionResponse\"\x97\x01\n" +
 	"\rPromptRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1b\n" +
 	"\tprompt_id\x18\x02 \x01(\tR\bpromptId\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"k\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x126\n" +
+	"\vattachments\x18\x04 \x03(\v2\x14.roost.v1.AttachmentR\vattachments\"4\n" +
+	"\n" +
+	"Attachment\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"k\n" +
 	"\x0ePromptResponse\x12.\n" +
 	"\bposition\x18\x01 \x01(\v2\x12.roost.v1.PositionR\bposition\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\rR\x03run\x12\x17\n" +
@@ -3001,7 +3069,7 @@ func file_roost_v1_service_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_roost_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_roost_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_roost_v1_service_proto_goTypes = []any{
 	(Scope)(0),                    // 0: roost.v1.Scope
 	(ResetReason)(0),              // 1: roost.v1.ResetReason
@@ -3022,129 +3090,131 @@ var file_roost_v1_service_proto_goTypes = []any{
 	(*DeleteSessionRequest)(nil),  // 16: roost.v1.DeleteSessionRequest
 	(*DeleteSessionResponse)(nil), // 17: roost.v1.DeleteSessionResponse
 	(*PromptRequest)(nil),         // 18: roost.v1.PromptRequest
-	(*PromptResponse)(nil),        // 19: roost.v1.PromptResponse
-	(*SteerRequest)(nil),          // 20: roost.v1.SteerRequest
-	(*SteerResponse)(nil),         // 21: roost.v1.SteerResponse
-	(*AbortRequest)(nil),          // 22: roost.v1.AbortRequest
-	(*AbortResponse)(nil),         // 23: roost.v1.AbortResponse
-	(*SetModelRequest)(nil),       // 24: roost.v1.SetModelRequest
-	(*SetModelResponse)(nil),      // 25: roost.v1.SetModelResponse
-	(*SetThinkingRequest)(nil),    // 26: roost.v1.SetThinkingRequest
-	(*SetThinkingResponse)(nil),   // 27: roost.v1.SetThinkingResponse
-	(*SetModeRequest)(nil),        // 28: roost.v1.SetModeRequest
-	(*SetModeResponse)(nil),       // 29: roost.v1.SetModeResponse
-	(*AnswerRequest)(nil),         // 30: roost.v1.AnswerRequest
-	(*AnswerResponse)(nil),        // 31: roost.v1.AnswerResponse
-	(*RewindRequest)(nil),         // 32: roost.v1.RewindRequest
-	(*RewindResponse)(nil),        // 33: roost.v1.RewindResponse
-	(*ForkRequest)(nil),           // 34: roost.v1.ForkRequest
-	(*ForkResponse)(nil),          // 35: roost.v1.ForkResponse
-	(*CompactRequest)(nil),        // 36: roost.v1.CompactRequest
-	(*CompactResponse)(nil),       // 37: roost.v1.CompactResponse
-	(*ExportSessionRequest)(nil),  // 38: roost.v1.ExportSessionRequest
-	(*ExportSessionResponse)(nil), // 39: roost.v1.ExportSessionResponse
-	(*ImportSessionRequest)(nil),  // 40: roost.v1.ImportSessionRequest
-	(*ImportSessionResponse)(nil), // 41: roost.v1.ImportSessionResponse
-	(*WatchRequest)(nil),          // 42: roost.v1.WatchRequest
-	(*WatchResponse)(nil),         // 43: roost.v1.WatchResponse
-	(*Reset)(nil),                 // 44: roost.v1.Reset
-	(*Events)(nil),                // 45: roost.v1.Events
-	(*Heartbeat)(nil),             // 46: roost.v1.Heartbeat
-	(*Ended)(nil),                 // 47: roost.v1.Ended
-	(*GetBlobRequest)(nil),        // 48: roost.v1.GetBlobRequest
-	(*GetBlobResponse)(nil),       // 49: roost.v1.GetBlobResponse
-	nil,                           // 50: roost.v1.ImportSessionResponse.LostEntry
-	(*Model)(nil),                 // 51: roost.v1.Model
-	(*SessionSummary)(nil),        // 52: roost.v1.SessionSummary
-	(*Session)(nil),               // 53: roost.v1.Session
-	(*Position)(nil),              // 54: roost.v1.Position
-	(*Item)(nil),                  // 55: roost.v1.Item
-	(*Event)(nil),                 // 56: roost.v1.Event
+	(*Attachment)(nil),            // 19: roost.v1.Attachment
+	(*PromptResponse)(nil),        // 20: roost.v1.PromptResponse
+	(*SteerRequest)(nil),          // 21: roost.v1.SteerRequest
+	(*SteerResponse)(nil),         // 22: roost.v1.SteerResponse
+	(*AbortRequest)(nil),          // 23: roost.v1.AbortRequest
+	(*AbortResponse)(nil),         // 24: roost.v1.AbortResponse
+	(*SetModelRequest)(nil),       // 25: roost.v1.SetModelRequest
+	(*SetModelResponse)(nil),      // 26: roost.v1.SetModelResponse
+	(*SetThinkingRequest)(nil),    // 27: roost.v1.SetThinkingRequest
+	(*SetThinkingResponse)(nil),   // 28: roost.v1.SetThinkingResponse
+	(*SetModeRequest)(nil),        // 29: roost.v1.SetModeRequest
+	(*SetModeResponse)(nil),       // 30: roost.v1.SetModeResponse
+	(*AnswerRequest)(nil),         // 31: roost.v1.AnswerRequest
+	(*AnswerResponse)(nil),        // 32: roost.v1.AnswerResponse
+	(*RewindRequest)(nil),         // 33: roost.v1.RewindRequest
+	(*RewindResponse)(nil),        // 34: roost.v1.RewindResponse
+	(*ForkRequest)(nil),           // 35: roost.v1.ForkRequest
+	(*ForkResponse)(nil),          // 36: roost.v1.ForkResponse
+	(*CompactRequest)(nil),        // 37: roost.v1.CompactRequest
+	(*CompactResponse)(nil),       // 38: roost.v1.CompactResponse
+	(*ExportSessionRequest)(nil),  // 39: roost.v1.ExportSessionRequest
+	(*ExportSessionResponse)(nil), // 40: roost.v1.ExportSessionResponse
+	(*ImportSessionRequest)(nil),  // 41: roost.v1.ImportSessionRequest
+	(*ImportSessionResponse)(nil), // 42: roost.v1.ImportSessionResponse
+	(*WatchRequest)(nil),          // 43: roost.v1.WatchRequest
+	(*WatchResponse)(nil),         // 44: roost.v1.WatchResponse
+	(*Reset)(nil),                 // 45: roost.v1.Reset
+	(*Events)(nil),                // 46: roost.v1.Events
+	(*Heartbeat)(nil),             // 47: roost.v1.Heartbeat
+	(*Ended)(nil),                 // 48: roost.v1.Ended
+	(*GetBlobRequest)(nil),        // 49: roost.v1.GetBlobRequest
+	(*GetBlobResponse)(nil),       // 50: roost.v1.GetBlobResponse
+	nil,                           // 51: roost.v1.ImportSessionResponse.LostEntry
+	(*Model)(nil),                 // 52: roost.v1.Model
+	(*SessionSummary)(nil),        // 53: roost.v1.SessionSummary
+	(*Session)(nil),               // 54: roost.v1.Session
+	(*Position)(nil),              // 55: roost.v1.Position
+	(*Item)(nil),                  // 56: roost.v1.Item
+	(*Event)(nil),                 // 57: roost.v1.Event
 }
 var file_roost_v1_service_proto_depIdxs = []int32{
-	51, // 0: roost.v1.ListModelsResponse.models:type_name -> roost.v1.Model
-	52, // 1: roost.v1.ListSessionsResponse.sessions:type_name -> roost.v1.SessionSummary
-	53, // 2: roost.v1.GetSessionResponse.session:type_name -> roost.v1.Session
-	54, // 3: roost.v1.GetSessionResponse.position:type_name -> roost.v1.Position
-	55, // 4: roost.v1.GetSessionResponse.items:type_name -> roost.v1.Item
-	53, // 5: roost.v1.CreateSessionResponse.session:type_name -> roost.v1.Session
-	54, // 6: roost.v1.CreateSessionResponse.position:type_name -> roost.v1.Position
-	54, // 7: roost.v1.RenameSessionResponse.position:type_name -> roost.v1.Position
-	54, // 8: roost.v1.PromptResponse.position:type_name -> roost.v1.Position
-	54, // 9: roost.v1.SteerResponse.position:type_name -> roost.v1.Position
-	54, // 10: roost.v1.AbortResponse.position:type_name -> roost.v1.Position
-	54, // 11: roost.v1.SetModelResponse.position:type_name -> roost.v1.Position
-	54, // 12: roost.v1.SetThinkingResponse.position:type_name -> roost.v1.Position
-	54, // 13: roost.v1.SetModeResponse.position:type_name -> roost.v1.Position
-	0,  // 14: roost.v1.AnswerRequest.scope:type_name -> roost.v1.Scope
-	54, // 15: roost.v1.AnswerResponse.position:type_name -> roost.v1.Position
-	54, // 16: roost.v1.RewindResponse.position:type_name -> roost.v1.Position
-	53, // 17: roost.v1.ForkResponse.session:type_name -> roost.v1.Session
-	54, // 18: roost.v1.ForkResponse.position:type_name -> roost.v1.Position
-	54, // 19: roost.v1.CompactResponse.position:type_name -> roost.v1.Position
-	53, // 20: roost.v1.ImportSessionResponse.session:type_name -> roost.v1.Session
-	54, // 21: roost.v1.ImportSessionResponse.position:type_name -> roost.v1.Position
-	50, // 22: roost.v1.ImportSessionResponse.lost:type_name -> roost.v1.ImportSessionResponse.LostEntry
-	54, // 23: roost.v1.WatchRequest.position:type_name -> roost.v1.Position
-	44, // 24: roost.v1.WatchResponse.reset:type_name -> roost.v1.Reset
-	45, // 25: roost.v1.WatchResponse.events:type_name -> roost.v1.Events
-	46, // 26: roost.v1.WatchResponse.heartbeat:type_name -> roost.v1.Heartbeat
-	47, // 27: roost.v1.WatchResponse.ended:type_name -> roost.v1.Ended
-	54, // 28: roost.v1.Reset.position:type_name -> roost.v1.Position
-	1,  // 29: roost.v1.Reset.reason:type_name -> roost.v1.ResetReason
-	53, // 30: roost.v1.Reset.session:type_name -> roost.v1.Session
-	55, // 31: roost.v1.Reset.items:type_name -> roost.v1.Item
-	54, // 32: roost.v1.Events.position:type_name -> roost.v1.Position
-	56, // 33: roost.v1.Events.events:type_name -> roost.v1.Event
-	54, // 34: roost.v1.Heartbeat.position:type_name -> roost.v1.Position
-	2,  // 35: roost.v1.Ended.reason:type_name -> roost.v1.EndReason
-	4,  // 36: roost.v1.SessionService.GetServer:input_type -> roost.v1.GetServerRequest
-	6,  // 37: roost.v1.SessionService.ListModels:input_type -> roost.v1.ListModelsRequest
-	8,  // 38: roost.v1.SessionService.ListSessions:input_type -> roost.v1.ListSessionsRequest
-	10, // 39: roost.v1.SessionService.GetSession:input_type -> roost.v1.GetSessionRequest
-	12, // 40: roost.v1.SessionService.CreateSession:input_type -> roost.v1.CreateSessionRequest
-	14, // 41: roost.v1.SessionService.RenameSession:input_type -> roost.v1.RenameSessionRequest
-	16, // 42: roost.v1.SessionService.DeleteSession:input_type -> roost.v1.DeleteSessionRequest
-	18, // 43: roost.v1.SessionService.Prompt:input_type -> roost.v1.PromptRequest
-	20, // 44: roost.v1.SessionService.Steer:input_type -> roost.v1.SteerRequest
-	22, // 45: roost.v1.SessionService.Abort:input_type -> roost.v1.AbortRequest
-	24, // 46: roost.v1.SessionService.SetModel:input_type -> roost.v1.SetModelRequest
-	26, // 47: roost.v1.SessionService.SetThinking:input_type -> roost.v1.SetThinkingRequest
-	28, // 48: roost.v1.SessionService.SetMode:input_type -> roost.v1.SetModeRequest
-	30, // 49: roost.v1.SessionService.Answer:input_type -> roost.v1.AnswerRequest
-	32, // 50: roost.v1.SessionService.Rewind:input_type -> roost.v1.RewindRequest
-	34, // 51: roost.v1.SessionService.Fork:input_type -> roost.v1.ForkRequest
-	36, // 52: roost.v1.SessionService.Compact:input_type -> roost.v1.CompactRequest
-	38, // 53: roost.v1.SessionService.ExportSession:input_type -> roost.v1.ExportSessionRequest
-	40, // 54: roost.v1.SessionService.ImportSession:input_type -> roost.v1.ImportSessionRequest
-	42, // 55: roost.v1.SessionService.Watch:input_type -> roost.v1.WatchRequest
-	48, // 56: roost.v1.SessionService.GetBlob:input_type -> roost.v1.GetBlobRequest
-	5,  // 57: roost.v1.SessionService.GetServer:output_type -> roost.v1.GetServerResponse
-	7,  // 58: roost.v1.SessionService.ListModels:output_type -> roost.v1.ListModelsResponse
-	9,  // 59: roost.v1.SessionService.ListSessions:output_type -> roost.v1.ListSessionsResponse
-	11, // 60: roost.v1.SessionService.GetSession:output_type -> roost.v1.GetSessionResponse
-	13, // 61: roost.v1.SessionService.CreateSession:output_type -> roost.v1.CreateSessionResponse
-	15, // 62: roost.v1.SessionService.RenameSession:output_type -> roost.v1.RenameSessionResponse
-	17, // 63: roost.v1.SessionService.DeleteSession:output_type -> roost.v1.DeleteSessionResponse
-	19, // 64: roost.v1.SessionService.Prompt:output_type -> roost.v1.PromptResponse
-	21, // 65: roost.v1.SessionService.Steer:output_type -> roost.v1.SteerResponse
-	23, // 66: roost.v1.SessionService.Abort:output_type -> roost.v1.AbortResponse
-	25, // 67: roost.v1.SessionService.SetModel:output_type -> roost.v1.SetModelResponse
-	27, // 68: roost.v1.SessionService.SetThinking:output_type -> roost.v1.SetThinkingResponse
-	29, // 69: roost.v1.SessionService.SetMode:output_type -> roost.v1.SetModeResponse
-	31, // 70: roost.v1.SessionService.Answer:output_type -> roost.v1.AnswerResponse
-	33, // 71: roost.v1.SessionService.Rewind:output_type -> roost.v1.RewindResponse
-	35, // 72: roost.v1.SessionService.Fork:output_type -> roost.v1.ForkResponse
-	37, // 73: roost.v1.SessionService.Compact:output_type -> roost.v1.CompactResponse
-	39, // 74: roost.v1.SessionService.ExportSession:output_type -> roost.v1.ExportSessionResponse
-	41, // 75: roost.v1.SessionService.ImportSession:output_type -> roost.v1.ImportSessionResponse
-	43, // 76: roost.v1.SessionService.Watch:output_type -> roost.v1.WatchResponse
-	49, // 77: roost.v1.SessionService.GetBlob:output_type -> roost.v1.GetBlobResponse
-	57, // [57:78] is the sub-list for method output_type
-	36, // [36:57] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	52, // 0: roost.v1.ListModelsResponse.models:type_name -> roost.v1.Model
+	53, // 1: roost.v1.ListSessionsResponse.sessions:type_name -> roost.v1.SessionSummary
+	54, // 2: roost.v1.GetSessionResponse.session:type_name -> roost.v1.Session
+	55, // 3: roost.v1.GetSessionResponse.position:type_name -> roost.v1.Position
+	56, // 4: roost.v1.GetSessionResponse.items:type_name -> roost.v1.Item
+	54, // 5: roost.v1.CreateSessionResponse.session:type_name -> roost.v1.Session
+	55, // 6: roost.v1.CreateSessionResponse.position:type_name -> roost.v1.Position
+	55, // 7: roost.v1.RenameSessionResponse.position:type_name -> roost.v1.Position
+	19, // 8: roost.v1.PromptRequest.attachments:type_name -> roost.v1.Attachment
+	55, // 9: roost.v1.PromptResponse.position:type_name -> roost.v1.Position
+	55, // 10: roost.v1.SteerResponse.position:type_name -> roost.v1.Position
+	55, // 11: roost.v1.AbortResponse.position:type_name -> roost.v1.Position
+	55, // 12: roost.v1.SetModelResponse.position:type_name -> roost.v1.Position
+	55, // 13: roost.v1.SetThinkingResponse.position:type_name -> roost.v1.Position
+	55, // 14: roost.v1.SetModeResponse.position:type_name -> roost.v1.Position
+	0,  // 15: roost.v1.AnswerRequest.scope:type_name -> roost.v1.Scope
+	55, // 16: roost.v1.AnswerResponse.position:type_name -> roost.v1.Position
+	55, // 17: roost.v1.RewindResponse.position:type_name -> roost.v1.Position
+	54, // 18: roost.v1.ForkResponse.session:type_name -> roost.v1.Session
+	55, // 19: roost.v1.ForkResponse.position:type_name -> roost.v1.Position
+	55, // 20: roost.v1.CompactResponse.position:type_name -> roost.v1.Position
+	54, // 21: roost.v1.ImportSessionResponse.session:type_name -> roost.v1.Session
+	55, // 22: roost.v1.ImportSessionResponse.position:type_name -> roost.v1.Position
+	51, // 23: roost.v1.ImportSessionResponse.lost:type_name -> roost.v1.ImportSessionResponse.LostEntry
+	55, // 24: roost.v1.WatchRequest.position:type_name -> roost.v1.Position
+	45, // 25: roost.v1.WatchResponse.reset:type_name -> roost.v1.Reset
+	46, // 26: roost.v1.WatchResponse.events:type_name -> roost.v1.Events
+	47, // 27: roost.v1.WatchResponse.heartbeat:type_name -> roost.v1.Heartbeat
+	48, // 28: roost.v1.WatchResponse.ended:type_name -> roost.v1.Ended
+	55, // 29: roost.v1.Reset.position:type_name -> roost.v1.Position
+	1,  // 30: roost.v1.Reset.reason:type_name -> roost.v1.ResetReason
+	54, // 31: roost.v1.Reset.session:type_name -> roost.v1.Session
+	56, // 32: roost.v1.Reset.items:type_name -> roost.v1.Item
+	55, // 33: roost.v1.Events.position:type_name -> roost.v1.Position
+	57, // 34: roost.v1.Events.events:type_name -> roost.v1.Event
+	55, // 35: roost.v1.Heartbeat.position:type_name -> roost.v1.Position
+	2,  // 36: roost.v1.Ended.reason:type_name -> roost.v1.EndReason
+	4,  // 37: roost.v1.SessionService.GetServer:input_type -> roost.v1.GetServerRequest
+	6,  // 38: roost.v1.SessionService.ListModels:input_type -> roost.v1.ListModelsRequest
+	8,  // 39: roost.v1.SessionService.ListSessions:input_type -> roost.v1.ListSessionsRequest
+	10, // 40: roost.v1.SessionService.GetSession:input_type -> roost.v1.GetSessionRequest
+	12, // 41: roost.v1.SessionService.CreateSession:input_type -> roost.v1.CreateSessionRequest
+	14, // 42: roost.v1.SessionService.RenameSession:input_type -> roost.v1.RenameSessionRequest
+	16, // 43: roost.v1.SessionService.DeleteSession:input_type -> roost.v1.DeleteSessionRequest
+	18, // 44: roost.v1.SessionService.Prompt:input_type -> roost.v1.PromptRequest
+	21, // 45: roost.v1.SessionService.Steer:input_type -> roost.v1.SteerRequest
+	23, // 46: roost.v1.SessionService.Abort:input_type -> roost.v1.AbortRequest
+	25, // 47: roost.v1.SessionService.SetModel:input_type -> roost.v1.SetModelRequest
+	27, // 48: roost.v1.SessionService.SetThinking:input_type -> roost.v1.SetThinkingRequest
+	29, // 49: roost.v1.SessionService.SetMode:input_type -> roost.v1.SetModeRequest
+	31, // 50: roost.v1.SessionService.Answer:input_type -> roost.v1.AnswerRequest
+	33, // 51: roost.v1.SessionService.Rewind:input_type -> roost.v1.RewindRequest
+	35, // 52: roost.v1.SessionService.Fork:input_type -> roost.v1.ForkRequest
+	37, // 53: roost.v1.SessionService.Compact:input_type -> roost.v1.CompactRequest
+	39, // 54: roost.v1.SessionService.ExportSession:input_type -> roost.v1.ExportSessionRequest
+	41, // 55: roost.v1.SessionService.ImportSession:input_type -> roost.v1.ImportSessionRequest
+	43, // 56: roost.v1.SessionService.Watch:input_type -> roost.v1.WatchRequest
+	49, // 57: roost.v1.SessionService.GetBlob:input_type -> roost.v1.GetBlobRequest
+	5,  // 58: roost.v1.SessionService.GetServer:output_type -> roost.v1.GetServerResponse
+	7,  // 59: roost.v1.SessionService.ListModels:output_type -> roost.v1.ListModelsResponse
+	9,  // 60: roost.v1.SessionService.ListSessions:output_type -> roost.v1.ListSessionsResponse
+	11, // 61: roost.v1.SessionService.GetSession:output_type -> roost.v1.GetSessionResponse
+	13, // 62: roost.v1.SessionService.CreateSession:output_type -> roost.v1.CreateSessionResponse
+	15, // 63: roost.v1.SessionService.RenameSession:output_type -> roost.v1.RenameSessionResponse
+	17, // 64: roost.v1.SessionService.DeleteSession:output_type -> roost.v1.DeleteSessionResponse
+	20, // 65: roost.v1.SessionService.Prompt:output_type -> roost.v1.PromptResponse
+	22, // 66: roost.v1.SessionService.Steer:output_type -> roost.v1.SteerResponse
+	24, // 67: roost.v1.SessionService.Abort:output_type -> roost.v1.AbortResponse
+	26, // 68: roost.v1.SessionService.SetModel:output_type -> roost.v1.SetModelResponse
+	28, // 69: roost.v1.SessionService.SetThinking:output_type -> roost.v1.SetThinkingResponse
+	30, // 70: roost.v1.SessionService.SetMode:output_type -> roost.v1.SetModeResponse
+	32, // 71: roost.v1.SessionService.Answer:output_type -> roost.v1.AnswerResponse
+	34, // 72: roost.v1.SessionService.Rewind:output_type -> roost.v1.RewindResponse
+	36, // 73: roost.v1.SessionService.Fork:output_type -> roost.v1.ForkResponse
+	38, // 74: roost.v1.SessionService.Compact:output_type -> roost.v1.CompactResponse
+	40, // 75: roost.v1.SessionService.ExportSession:output_type -> roost.v1.ExportSessionResponse
+	42, // 76: roost.v1.SessionService.ImportSession:output_type -> roost.v1.ImportSessionResponse
+	44, // 77: roost.v1.SessionService.Watch:output_type -> roost.v1.WatchResponse
+	50, // 78: roost.v1.SessionService.GetBlob:output_type -> roost.v1.GetBlobResponse
+	58, // [58:79] is the sub-list for method output_type
+	37, // [37:58] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_roost_v1_service_proto_init() }
@@ -3154,7 +3224,7 @@ func file_roost_v1_service_proto_init() {
 	}
 	file_roost_v1_event_proto_init()
 	file_roost_v1_session_proto_init()
-	file_roost_v1_service_proto_msgTypes[40].OneofWrappers = []any{
+	file_roost_v1_service_proto_msgTypes[41].OneofWrappers = []any{
 		(*WatchResponse_Reset_)(nil),
 		(*WatchResponse_Events)(nil),
 		(*WatchResponse_Heartbeat)(nil),
@@ -3166,7 +3236,7 @@ func file_roost_v1_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_v1_service_proto_rawDesc), len(file_roost_v1_service_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   48,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
