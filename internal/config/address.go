@@ -78,12 +78,17 @@ func parseHost(s string) (string, error) {
 
 // warnCleartext warns of a key that would cross a network unencrypted.
 func (d *decoder) warnCleartext(p Provider) {
-	u, err := url.Parse(p.BaseURL)
-	if err != nil || u.Scheme != "http" || p.Key == nil && len(p.Headers) == 0 {
-		return
+	if cleartext(p.BaseURL) && (p.Key != nil || len(p.Headers) > 0) {
+		d.warnf("provider %s: its key is sent unencrypted; use an https address", p.Name)
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); u.Hostname() == "localhost" || err == nil && ip.IsLoopback() {
-		return
+}
+
+// cleartext tells whether what is sent to an address crosses a network unencrypted.
+func cleartext(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" {
+		return false
 	}
-	d.warnf("provider %s: its key is sent unencrypted; use an https address", p.Name)
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback())
 }

@@ -131,10 +131,11 @@ type Subagents struct {
 	Parallel int // at once below one session, 1 to 64
 }
 
-// Web holds the settings of the tool that reads web pages.
+// Web holds the settings of the tools that read web pages and find them.
 type Web struct {
-	Fetch        bool // the tool is offered
+	Fetch        bool // the tool that reads is offered
 	AllowPrivate bool // it may reach private and loopback addresses
+	Search       Search
 }
 
 // Prompt says what the model is told beyond roost's own instructions.

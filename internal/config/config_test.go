@@ -326,6 +326,7 @@ func TestConfigNeverPrintsSecrets(t *testing.T) {
 providers:
   a: {api: openai-chat, api_key: hunter2, headers: {X-Key: hunter2}}
   b: {api: openai-chat, api_key_command: [prog, hunter2]}
+web: {search: {provider: brave, api_key: hunter2}}
 `)
 	if _, err := c.Providers[0].Key.Value(t.Context()); err != nil {
 		t.Fatal(err)
@@ -341,7 +342,7 @@ providers:
 	}
 	out := log.String() + string(js)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		for _, v := range []any{c, *c, c.Providers, c.Providers[0].Key, c.Providers[0].Headers[0].Value, struct{ s Secret }{NewSecret("hunter2")}} {
+		for _, v := range []any{c, *c, c.Providers, c.Web, c.Providers[0].Key, c.Providers[0].Headers[0].Value, struct{ s Secret }{NewSecret("hunter2")}} {
 			out += fmt.Sprintf(verb, v)
 		}
 	}

@@ -35,6 +35,7 @@ func TestManualExampleIsValid(t *testing.T) {
 		t.Errorf("providers %d, tokens %d", len(c.Providers), len(c.HTTP.Tokens))
 	}
 	want := defaults()
+	want.Web.Search = Search{Provider: SearchSearXNG, URL: "http://127.0.0.1:8888"} // none by default
 	if c.Limits != want.Limits || c.Log != want.Log || c.Pi != want.Pi ||
 		c.Compaction != want.Compaction || c.Subagents != want.Subagents || c.Web != want.Web {
 		t.Error("the example should show the defaults")
@@ -64,6 +65,7 @@ func knownKeys(t *testing.T) map[string][]string {
 		"compaction":            "compaction: {%s}",
 		"subagents":             "subagents: {%s}",
 		"web":                   "web: {%s}",
+		"web.search":            "web: {search: {%s}}",
 		"prompt":                "prompt: {%s}",
 	}
 	known := regexp.MustCompile(`unknown key "qqqqqqqqqqqqqqqqqq"; known: (.*)`)

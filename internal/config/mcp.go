@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -94,7 +93,7 @@ func (d *decoder) mcpServer(name string, v value) MCPServer {
 	if err := s.check(); err != nil {
 		d.problemf(v, "%v", err)
 	}
-	if sendsCleartext(s) {
+	if cleartext(s.URL) && len(s.Headers) > 0 {
 		d.warnf("mcp server %s: its headers are sent unencrypted; use an https address", name)
 	}
 	return s
@@ -183,14 +182,4 @@ func (d *decoder) toolNames(v value) []string {
 		d.problemf(v, "is empty; give at least one, remove the key for all, or set disabled: true")
 	}
 	return names
-}
-
-// sendsCleartext tells whether a server's headers would cross a network unencrypted.
-func sendsCleartext(s MCPServer) bool {
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Scheme != "http" || len(s.Headers) == 0 {
-		return false
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback())
 }

@@ -78,7 +78,7 @@ prompt: {user_rules: rules.md}
 		h[0].Timeout != 250*time.Millisecond || h[1].Timeout != DefaultHookTimeout || len(c.Hooks.RunEnd) != 1 || c.Hooks.AfterTool != nil {
 		t.Errorf("%+v", c.Hooks)
 	}
-	if c.Compaction != (Compaction{Reserve: 5000}) || c.Subagents != (Subagents{0, 1}) || c.Web != (Web{false, true}) || c.Prompt.UserRules != "/etc/roost/rules.md" {
+	if c.Compaction != (Compaction{Reserve: 5000}) || c.Subagents != (Subagents{0, 1}) || c.Web != (Web{AllowPrivate: true}) || c.Prompt.UserRules != "/etc/roost/rules.md" {
 		t.Errorf("%+v %+v %+v %+v", c.Compaction, c.Subagents, c.Web, c.Prompt)
 	}
 	d := mustParse(t, "permissions:\nhooks:\ncompaction:\n")
@@ -120,7 +120,6 @@ func TestLaterSectionsErrors(t *testing.T) {
 		{"hooks: {before_tool: [" + strings.Repeat("{command: [a]},", 101) + "]}", "more than 100 hooks"},
 		{"compaction: {keep: -1}", "from 0 to"},
 		{"subagents: {depth: 9}", "from 0 to 8"},
-		{"web: {search: {}}", `unknown key "search"`},
 	} {
 		_, err := Parse("c.yaml", []byte(tc.text), noEnv)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {

@@ -112,6 +112,7 @@ func (d *decoder) web(w *Web, v value) {
 	d.mapping(v, fields{
 		"fetch":         d.boolean(&w.Fetch),
 		"allow_private": d.boolean(&w.AllowPrivate),
+		"search":        func(v value) { d.search(&w.Search, v) },
 	})
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/netip"
 
 	"github.com/roost-dev/roost/internal/actor"
@@ -35,6 +36,9 @@ func (s *Server) agent(cfg *actor.Config, dir *datadir.Dir) (connect func(*actor
 	if user.Web.Fetch {
 		cfg.Tools = append(cfg.Tools, webtool.New(reach(user.Web)))
 	}
+	if user.Web.Search.Provider != "" {
+		cfg.Tools = append(cfg.Tools, webtool.NewSearch(searching(user.Web.Search)))
+	}
 	servers, err := openMCP(user, dir.Path(), s.opt.Version, s.log)
 	if err != nil {
 		return nil, err
@@ -68,6 +72,17 @@ func reach(cfg config.Web) webtool.Policy {
 		return func(netip.AddrPort) error { return nil }
 	}
 	return webtool.Public
+}
+
+// searching says which service the web is searched with.
+func searching(cfg config.Search) webtool.SearchOptions {
+	return webtool.SearchOptions{
+		Provider: webtool.Provider(cfg.Provider), URL: cfg.URL,
+		Key: func(ctx context.Context) (string, error) {
+			key, err := cfg.Key.Value(ctx)
+			return key.Reveal(), err
+		},
+	}
 }
 
 // bash says how programs run: without the keys of the server, and confined if the user wants.

@@ -1,4 +1,5 @@
-// Package webtool holds the tool fetch, which reads one page of the web as Markdown.
+// Package webtool holds the tools of the web: fetch, which reads one page as Markdown, and
+// search, which asks the provider that the user has chosen, and no other address.
 //
 //	url ─check─▶ dial (the address is checked here) ─▶ redirect? check again ─▶ body ─▶ text
 //
