@@ -25,7 +25,7 @@ func TestConfiguredSearch(t *testing.T) {
 		return "web: {search: {provider: " + provider + ", url: '" + service.URL + "'}}"
 	}
 	for more, want := range map[string]string{
-		"":                                    "STATUS_ERROR",
+		"":                                    `STATUS_FAILED There is no tool "search"`,
 		configured("searxng"):                 "STATUS_COMPLETE 1. Found",
 		configured("brave, api_key: " + key):  "STATUS_COMPLETE 1. Found\n   http://a.example/\n   [redacted]",
 		configured("tavily, api_key: " + key): "STATUS_COMPLETE 1. Found\n   http://a.example/\n   [redacted]",
