@@ -1,8 +1,6 @@
 package cursorwire
 
 import (
-	"google.golang.org/protobuf/proto"
-
 	aiserverv1 "github.com/roost-dev/roost/proto/aiserver/v1"
 )
 
@@ -61,13 +59,13 @@ func Stopped(message string) *Error { return NewError(Canceled, message) }
 func newFailure(code Code, kind aiserverv1.ErrorDetails_Error, title, detail string, retryable bool) *Error {
 	return &Error{Code: code, Message: detail, Details: &aiserverv1.ErrorDetails{
 		Error:      kind,
-		IsExpected: proto.Bool(false),
+		IsExpected: new(false),
 		Details: &aiserverv1.CustomErrorDetails{
 			Title:                    title,
 			Detail:                   detail,
-			IsRetryable:              proto.Bool(retryable),
-			ShowRequestId:            proto.Bool(true),
-			ShouldShowImmediateError: proto.Bool(!retryable),
+			IsRetryable:              new(retryable),
+			ShowRequestId:            new(true),
+			ShouldShowImmediateError: new(!retryable),
 		},
 	}}
 }

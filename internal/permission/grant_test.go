@@ -101,7 +101,7 @@ func TestGrantsOfOtherTools(t *testing.T) {
 	if d := p.Judge(inside, g); d.Action != permission.Allow || d.Parts[0].Rule != permission.ByGrant {
 		t.Errorf("%+v", d)
 	}
-	if d := p.Judge(env, g); d.Action != permission.Ask || !slices.Equal(d.Remember, []string{"edit:/home/u/work/.env"}) {
+	if d := p.Judge(env, g); d.Action != permission.Ask || !slices.Equal(d.Remember, []string{"edit:/home/u/project/.env"}) {
 		t.Errorf("%+v", d)
 	}
 	if d := p.Judge(call("write", map[string]any{"path": "x"}), g); d.Action != permission.Ask {

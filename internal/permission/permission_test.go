@@ -7,7 +7,7 @@ import (
 	"github.com/roost-dev/roost/internal/permission"
 )
 
-const dir = "/home/u/work"
+const dir = "/home/u/project"
 
 func bash(line string) permission.Call { return call("bash", map[string]any{"command": line}) }
 
@@ -101,7 +101,7 @@ func TestRules(t *testing.T) {
 		"a denied path":                  {rules(denyPath, allow("*")), "cat secrets/key", permission.Deny},
 		"a denied path after cd":         {rules(denyPath, allow("*")), "cd secrets && cat key", permission.Deny},
 		"a denied path in an option":     {rules(denyPath, allow("*")), "tool --in=secrets/key", permission.Deny},
-		"a denied path, absolute":        {rules(denyPath, allow("*")), "cat /home/u/work/x/../secrets/key", permission.Deny},
+		"a denied path, absolute":        {rules(denyPath, allow("*")), "cat /home/u/project/x/../secrets/key", permission.Deny},
 		"a denied path, redirected":      {rules(denyPath, allow("*")), "cat < secrets/key", permission.Deny},
 		"a denied path, perhaps":         {rules(denyPath, allow("*")), `cat "$f"`, permission.Ask},
 		"a denied path, by a glob":       {rules(denyPath, allow("*")), "cat s*/key", permission.Ask},
@@ -132,7 +132,7 @@ func TestOtherTools(t *testing.T) {
 		want  permission.Action
 	}{
 		{"read", map[string]any{"path": "src/x.go"}, permission.Allow},
-		{"read", map[string]any{"path": "/home/u/work/src/../x"}, permission.Allow},
+		{"read", map[string]any{"path": "/home/u/project/src/../x"}, permission.Allow},
 		{"read", map[string]any{"path": "../x"}, permission.Ask},
 		{"read", map[string]any{"path": "/etc/passwd"}, permission.Ask},
 		{"read", map[string]any{"path": "~/x"}, permission.Ask},

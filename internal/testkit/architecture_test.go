@@ -69,6 +69,13 @@ var exclusive = map[string]string{
 	"golang.org/x/image":               "internal/tool/fstool",
 	"golang.org/x/text":                "internal/tool/fstool",
 	"golang.org/x/term":                "internal/cli",
+	"golang.org/x/net":                 "internal/tool/webtool",
+	"golang.org/x/oauth2":              "internal/tool/mcptool",
+	"mvdan.cc/sh":                      "internal/permission",
+	"github.com/bmatcuk/doublestar":    "internal/permission",
+	"github.com/landlock-lsm":          "internal/sandbox",
+	"github.com/JohannesKaufmann":      "internal/tool/webtool",
+	"github.com/modelcontextprotocol":  "internal/tool/mcptool",
 }
 
 func matches(pattern, pkg string) bool {

@@ -50,18 +50,23 @@ func TestStream(t *testing.T) {
 		"duplicates": {
 			start(0, 1, "run"),
 			{seq: 0, kind: order.Start, hash: 1, value: "run", duplicate: true},
-			ready(1, "a"), {seq: 1, value: "a", duplicate: true},
-			waits(3, "c"), {seq: 3, value: "c", duplicate: true},
-			ready(2, "b", "c"), {seq: 3, value: "c", duplicate: true},
+			ready(1, "a"),
+			{seq: 1, value: "a", duplicate: true},
+			waits(3, "c"),
+			{seq: 3, value: "c", duplicate: true},
+			ready(2, "b", "c"),
+			{seq: 3, value: "c", duplicate: true},
 		},
 		"the id is used again from 0": {
 			start(0, 1, "run"), ready(1, "a"), waits(3, "c"),
 			{seq: 0, kind: order.Start, hash: 2, value: "again", ready: []string{"again"}, newEpoch: true, dropped: 1},
-			ready(1, "a2"), ready(2, "b2"), {seq: 0, kind: order.Start, hash: 2, value: "again", duplicate: true},
+			ready(1, "a2"), ready(2, "b2"),
+			{seq: 0, kind: order.Start, hash: 2, value: "again", duplicate: true},
 		},
 		"the id is used again from 1": {
 			start(1, 1, "run"), ready(2, "a"),
-			start(1, 2, "again"), ready(2, "a2"), {seq: 1, kind: order.Start, hash: 2, value: "again", duplicate: true},
+			start(1, 2, "again"), ready(2, "a2"),
+			{seq: 1, kind: order.Start, hash: 2, value: "again", duplicate: true},
 		},
 		"used again from 1 after 0": {start(0, 1, "run"), ready(1, "a"), start(1, 2, "again"), ready(2, "b")},
 		"a start as the second message": {
@@ -72,12 +77,15 @@ func TestStream(t *testing.T) {
 		},
 		"a start in the middle": {start(0, 1, "run"), ready(1, "a"), {seq: 2, kind: order.Start, hash: 2, value: "odd", ready: []string{"odd"}}},
 		"free ones do not wait": {
-			start(0, 1, "run"), {seq: 2, kind: order.Free, value: "cancel", ready: []string{"cancel"}},
+			start(0, 1, "run"),
+			{seq: 2, kind: order.Free, value: "cancel", ready: []string{"cancel"}},
 			{seq: 2, kind: order.Free, value: "cancel", duplicate: true},
-			waits(3, "c"), ready(1, "a", "c"), {seq: 2, kind: order.Free, value: "cancel", duplicate: true},
+			waits(3, "c"), ready(1, "a", "c"),
+			{seq: 2, kind: order.Free, value: "cancel", duplicate: true},
 		},
 		"free ones wait for the run": {
-			{seq: 2, kind: order.Free, value: "beat"}, waits(1, "a"),
+			{seq: 2, kind: order.Free, value: "beat"},
+			waits(1, "a"),
 			{seq: 0, kind: order.Start, hash: 1, value: "run", ready: []string{"run", "a", "beat"}, newEpoch: true},
 		},
 		"a gap is given up after a while, and its message is late": {
@@ -87,14 +95,17 @@ func TestStream(t *testing.T) {
 			{after: 10 * time.Second},
 			{after: 11 * time.Second, ready: []string{"c"}, skipped: 2},
 			{after: 12 * time.Second, ready: []string{"e"}, skipped: 1},
-			{seq: 2, value: "b", ready: []string{"b"}, late: true}, {seq: 2, value: "b", duplicate: true},
+			{seq: 2, value: "b", ready: []string{"b"}, late: true},
+			{seq: 2, value: "b", duplicate: true},
 			{seq: 1, value: "a", ready: []string{"a"}, late: true},
 			ready(6, "f"),
 		},
 		"the run is slower than the gap": {
-			{seq: 1, value: "a"}, {after: 10 * time.Second, ready: []string{"a"}, skipped: 1},
+			{seq: 1, value: "a"},
+			{after: 10 * time.Second, ready: []string{"a"}, skipped: 1},
 			{seq: 3, kind: order.Free, value: "beat", ready: []string{"beat"}},
-			start(0, 1, "run"), {seq: 0, kind: order.Start, hash: 1, value: "run", duplicate: true},
+			start(0, 1, "run"),
+			{seq: 0, kind: order.Start, hash: 1, value: "run", duplicate: true},
 			ready(2, "b"), ready(4, "d"),
 		},
 		"after a restart of the server": {
@@ -105,14 +116,17 @@ func TestStream(t *testing.T) {
 			{seq: 10, value: "j", ready: []string{"b"}, skipped: 1},
 		},
 		"too much": {
-			start(0, 1, "run"), {seq: 2, size: 60, value: "b"}, {seq: 3, size: 40, value: "c"},
+			start(0, 1, "run"),
+			{seq: 2, size: 60, value: "b"},
+			{seq: 3, size: 40, value: "c"},
 			{seq: 5, size: 1, value: "e", ready: []string{"b", "c"}, skipped: 1},
 		},
 		"one that is too much by itself": {start(0, 1, "run"), {seq: 2, size: 101, value: "b", ready: []string{"b"}, skipped: 1}},
 		"the last number": {
 			start(0, 1, "run"), waits(math.MaxInt64, "z"),
 			{after: 10 * time.Second, ready: []string{"z"}, skipped: math.MaxInt64 - 1},
-			{seq: math.MaxInt64, value: "z", duplicate: true}, {seq: 77, value: "b", ready: []string{"b"}, late: true},
+			{seq: math.MaxInt64, value: "z", duplicate: true},
+			{seq: 77, value: "b", ready: []string{"b"}, late: true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
