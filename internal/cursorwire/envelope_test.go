@@ -136,6 +136,20 @@ func TestReadStreamRefuses(t *testing.T) {
 	}
 }
 
+// A limit is the greatest length that is allowed, plain and compressed.
+func TestLimitsAreInclusive(t *testing.T) {
+	data := make([]byte, 100)
+	r := NewEnvelopeReader(bytes.NewReader(append(envelope(0, data), envelope(1, zip(t, data))...)), "gzip", 100)
+	for range 2 {
+		if e, err := r.Next(); err != nil || len(e.Data) != 100 {
+			t.Fatalf("%d bytes, %v", len(e.Data), err)
+		}
+	}
+	if _, err := AppendMessage(nil, Proto, textDelta("hi"), 8); err != nil {
+		t.Error(err)
+	}
+}
+
 func checkError(t *testing.T, err error, code Code, cause error) {
 	t.Helper()
 	e, typed := errors.AsType[*Error](err)

@@ -52,7 +52,7 @@ func FuzzEnvelope(f *testing.F) {
 
 // FuzzHex compares the reader of hex with that of the standard library.
 func FuzzHex(f *testing.F) {
-	for _, s := range []string{"", " 0aFF\n", "0", "0 0", "zz", "\t\t", strings.Repeat("ab", hexBlock) + " "} {
+	for _, s := range []string{"", " 0aFF\n", "0", "0 0", "zz", "\t\t", "\v", strings.Repeat("ab", hexBlock) + " "} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -61,7 +61,7 @@ func endOfHex(left []byte, err error) error {
 	switch {
 	case !errors.Is(err, io.EOF):
 		return err
-	case len(bytes.TrimSpace(left)) > 0:
+	case len(bytes.Trim(left, space)) > 0:
 		return notHex(hex.ErrLength)
 	default:
 		return nil

@@ -128,7 +128,7 @@ func TestBlobs(t *testing.T) {
 		}
 	}
 	m := &agentv1.RequestContext{FileContents: map[string]string{}}
-	for _, name := range strings.Split("abcdefghijklmnop", "") {
+	for name := range strings.SplitSeq("abcdefghijklmnop", "") {
 		m.FileContents[name] = name
 	}
 	first, data, err := EncodeBlob(m)
