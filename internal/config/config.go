@@ -157,7 +157,7 @@ func defaults() *Config {
 			Heartbeat:   10 * time.Second,
 		},
 		Log:         Log{Level: slog.LevelInfo, Format: LogText},
-		Permissions: Permissions{Default: ActionAllow, WithoutClient: ActionDeny, Sandbox: SandboxOff},
+		Permissions: Permissions{Default: ActionAllow, WithoutClient: ActionDeny, AskTimeout: 168 * time.Hour, Sandbox: SandboxOff},
 		Compaction:  Compaction{Auto: true, Reserve: 16_384, Keep: 20_000},
 		Subagents:   Subagents{Depth: 2, Parallel: 4},
 		Web:         Web{Fetch: true},

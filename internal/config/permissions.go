@@ -8,7 +8,8 @@ type Permissions struct {
 	Rules         []PermissionRule
 	WithoutClient Action // ActionAllow or ActionDeny: what ActionAsk means when nobody can be asked
 	Sandbox       Sandbox
-	Trusted       []string // absolute directories below which what is risky is not asked about for that alone
+	AskTimeout    time.Duration // how long a question is open before its call is refused
+	Trusted       []string      // absolute directories below which what is risky is not asked about for that alone
 }
 
 // Action is what happens to a tool call.
@@ -67,6 +68,7 @@ func (d *decoder) permissions(p *Permissions, v value) {
 		"default":        enum(d, &p.Default, ActionAllow, ActionAsk, ActionDeny),
 		"rules":          func(v value) { d.list(v, func(v value) { d.permissionRule(&p.Rules, v) }) },
 		"without_client": enum(d, &p.WithoutClient, ActionAllow, ActionDeny),
+		"ask_timeout":    d.duration(&p.AskTimeout, time.Second, 8760*time.Hour),
 		"sandbox":        enum(d, &p.Sandbox, SandboxOff, SandboxOn),
 		"trusted": func(v value) {
 			d.list(v, func(v value) {

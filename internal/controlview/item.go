@@ -33,6 +33,9 @@ func query(q *session.Query) *roostv1.Query {
 		return nil
 	}
 	w := &roostv1.Query{Reason: text(q.Reason)}
+	if q.Until > 0 {
+		w.Until = stamp(q.Until)
+	}
 	for _, g := range q.Grants {
 		w.Grants = append(w.Grants, text(g))
 	}

@@ -443,6 +443,7 @@ var (
 			Items:   []session.Item{&session.User{ID: "u1", Run: 1, Blocks: sampleBlocks[:1], At: 5}},
 			LastRun: 1, Users: 1,
 		},
+		session.ToolStarted{Call: "call7-3-2", Query: &session.Query{Reason: "it waits", Until: 1_790_000_600_000}},
 	}
 	sampleItems = []session.Item{
 		&session.User{ID: "u1", Run: 7, Prompt: "client-1", Steer: true, Blocks: sampleBlocks[:1], At: 5},

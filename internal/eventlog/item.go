@@ -38,14 +38,14 @@ func encodeQuery(q *session.Query) *pb.Query {
 	if q == nil {
 		return nil
 	}
-	return &pb.Query{Reason: q.Reason, Grants: q.Grants}
+	return &pb.Query{Reason: q.Reason, Grants: q.Grants, Until: q.Until}
 }
 
 func decodeQuery(m *pb.Query) *session.Query {
 	if m == nil {
 		return nil
 	}
-	return &session.Query{Reason: m.GetReason(), Grants: m.GetGrants()}
+	return &session.Query{Reason: m.GetReason(), Grants: m.GetGrants(), Until: m.GetUntil()}
 }
 
 func encodeItem(item session.Item) (*pb.Item, error) {

@@ -55,7 +55,7 @@ func (j *judge) judge(s *session.State, c session.ToolCall) session.Verdict {
 		return session.Verdict{}
 	case permission.Ask:
 		if s.Origin != pi.Origin { // version 1 of pi's protocol has no way to ask
-			return session.Verdict{Query: &session.Query{Reason: d.Reason, Grants: d.Remember}}
+			return session.Verdict{Query: &session.Query{Reason: d.Reason, Grants: d.Remember}, Limit: j.cfg.AskTimeout.Milliseconds()}
 		}
 		if j.cfg.WithoutClient == config.ActionAllow {
 			return session.Verdict{}

@@ -32,6 +32,7 @@ type Policy interface {
 // all, because of Refusal.
 type Verdict struct {
 	Query   *Query
+	Limit   int64  // milliseconds that the query is open; 0 for ever
 	Refusal string // for the model
 }
 
@@ -60,9 +61,9 @@ func (s *State) Advance(p Policy, at int64) []Event {
 	case run.Live != nil:
 		return s.advanceLive(p, at)
 	case len(run.Batch) < len(run.Calls):
-		return s.startTools(p)
+		return s.startTools(p, at)
 	case len(run.Calls) > 0:
-		return s.endUnanswered()
+		return s.endUnanswered(at)
 	case run.Aborting:
 		return []Event{RunEnded{Outcome: RunAborted}}
 	}
@@ -85,16 +86,19 @@ func (s *State) advanceLive(p Policy, at int64) []Event {
 	return nil
 }
 
-// endUnanswered ends the calls that wait for an answer when the run is aborted. Otherwise
-// the tools are running, or somebody is asked.
-func (s *State) endUnanswered() []Event {
-	if !s.Run.Aborting {
-		return nil
-	}
+// endUnanswered ends the calls that have waited for an answer long enough, and all that wait
+// when the run is aborted. Otherwise the tools are running, or somebody is asked.
+func (s *State) endUnanswered(at int64) []Event {
 	var events []Event
 	for _, t := range s.Run.Batch {
-		if t.Query != nil && t.Status == Streaming {
+		switch {
+		case t.Query == nil || t.Status != Streaming:
+		case s.Run.Aborting:
 			events = append(events, ToolEnded{Call: t.Call, IsError: true, Output: "Aborted before the tool was run."})
+		case t.Query.Until > 0 && at >= t.Query.Until:
+			events = append(events,
+				QueryAnswered{Call: t.Call, Reason: "nobody answered in time"},
+				ToolEnded{Call: t.Call, IsError: true, Output: "The person was asked whether this may run, and nobody answered in time."})
 		}
 	}
 	return events
@@ -102,7 +106,7 @@ func (s *State) endUnanswered() []Event {
 
 // startTools answers the calls of a pass: each is started, or refused at once when it cannot
 // be run. All events are one append, so either every call has begun or none.
-func (s *State) startTools(p Policy) []Event {
+func (s *State) startTools(p Policy, at int64) []Event {
 	var events []Event
 	for _, c := range s.Run.Calls[len(s.Run.Batch):] {
 		why := s.refuse(c)
@@ -114,6 +118,9 @@ func (s *State) startTools(p Policy) []Event {
 		if why != "" {
 			events = append(events, ToolStarted{Call: c.Call}, ToolEnded{Call: c.Call, IsError: true, Output: why})
 			continue
+		}
+		if verdict.Query != nil && verdict.Limit > 0 {
+			verdict.Query.Until = at + verdict.Limit
 		}
 		events = append(events, ToolStarted{Call: c.Call, Query: verdict.Query})
 	}

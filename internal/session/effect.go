@@ -46,7 +46,13 @@ func (s *State) Effects() []Effect {
 	}
 	var effects []Effect
 	for _, t := range run.Batch {
-		if t.Status == Streaming && t.Host == HostWorkspace && t.Query == nil {
+		switch {
+		case t.Status != Streaming:
+		case t.Query != nil:
+			if t.Query.Until > 0 {
+				effects = append(effects, Wake{At: t.Query.Until})
+			}
+		case t.Host == HostWorkspace:
 			effects = append(effects, RunTool{Call: t.Call})
 		}
 	}

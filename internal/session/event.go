@@ -145,6 +145,7 @@ type ToolStarted struct {
 type Query struct {
 	Reason string   // why it is asked
 	Grants []string // what an answer beyond this once would allow
+	Until  int64    // milliseconds since 1970, when the call is refused instead; 0 for never
 }
 
 // QueryAnswered is the one answer to a query.

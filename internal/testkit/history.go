@@ -38,7 +38,7 @@ type Policy struct{ T *rapid.T }
 func (p Policy) Judge(*session.State, session.ToolCall) session.Verdict {
 	switch rapid.IntRange(0, 5).Draw(p.T, "verdict") {
 	case 0:
-		return session.Verdict{Query: &session.Query{Reason: "why", Grants: []string{"grant"}}}
+		return session.Verdict{Query: &session.Query{Reason: "why", Grants: []string{"grant"}}, Limit: rapid.Int64Range(0, 50).Draw(p.T, "limit")}
 	case 1:
 		return session.Verdict{Refusal: "not allowed"}
 	}

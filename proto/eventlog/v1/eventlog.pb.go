@@ -1935,6 +1935,7 @@ type Query struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason" json:"reason,omitempty"`
 	Grants        []string               `protobuf:"bytes,2,rep,name=grants" json:"grants,omitempty"`
+	Until         int64                  `protobuf:"varint,3,opt,name=until" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1981,6 +1982,13 @@ func (x *Query) GetGrants() []string {
 		return x.Grants
 	}
 	return nil
+}
+
+func (x *Query) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
 }
 
 type QueryAnswered struct {
@@ -3628,10 +3636,11 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\vToolStarted\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12+\n" +
 	"\x04host\x18\x02 \x01(\x0e2\x17.roost.eventlog.v1.HostR\x04host\x12.\n" +
-	"\x05query\x18\x03 \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\"7\n" +
+	"\x05query\x18\x03 \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\"M\n" +
 	"\x05Query\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x16\n" +
-	"\x06grants\x18\x02 \x03(\tR\x06grants\"i\n" +
+	"\x06grants\x18\x02 \x03(\tR\x06grants\x12\x14\n" +
+	"\x05until\x18\x03 \x01(\x03R\x05until\"i\n" +
 	"\rQueryAnswered\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12\x14\n" +
 	"\x05allow\x18\x02 \x01(\bR\x05allow\x12\x16\n" +

@@ -1219,7 +1219,9 @@ type Query struct {
 	// Why it is asked.
 	Reason string `protobuf:"bytes,1,opt,name=reason" json:"reason,omitempty"`
 	// What an answer for the session, or for always, would allow.
-	Grants        []string `protobuf:"bytes,2,rep,name=grants" json:"grants,omitempty"`
+	Grants []string `protobuf:"bytes,2,rep,name=grants" json:"grants,omitempty"`
+	// When the call is refused instead; absent for never.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1264,6 +1266,13 @@ func (x *Query) GetReason() string {
 func (x *Query) GetGrants() []string {
 	if x != nil {
 		return x.Grants
+	}
+	return nil
+}
+
+func (x *Query) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
 	}
 	return nil
 }
@@ -1923,10 +1932,11 @@ const file_roost_v1_session_proto_rawDesc = "" +
 	"\x06output\x18\x05 \x01(\tR\x06output\x12'\n" +
 	"\x06images\x18\x06 \x03(\v2\x0f.roost.v1.ImageR\x06images\x12\x18\n" +
 	"\adetails\x18\a \x01(\tR\adetails\x12%\n" +
-	"\x05query\x18\b \x01(\v2\x0f.roost.v1.QueryR\x05query\"7\n" +
+	"\x05query\x18\b \x01(\v2\x0f.roost.v1.QueryR\x05query\"i\n" +
 	"\x05Query\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x16\n" +
-	"\x06grants\x18\x02 \x03(\tR\x06grants\"\xc6\x01\n" +
+	"\x06grants\x18\x02 \x03(\tR\x06grants\x120\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xc6\x01\n" +
 	"\x05Block\x12$\n" +
 	"\x04text\x18\x01 \x01(\v2\x0e.roost.v1.TextH\x00R\x04text\x123\n" +
 	"\treasoning\x18\x02 \x01(\v2\x13.roost.v1.ReasoningH\x00R\treasoning\x12'\n" +
@@ -2060,15 +2070,16 @@ var file_roost_v1_session_proto_depIdxs = []int32{
 	1,  // 22: roost.v1.Tool.status:type_name -> roost.v1.Status
 	18, // 23: roost.v1.Tool.images:type_name -> roost.v1.Image
 	14, // 24: roost.v1.Tool.query:type_name -> roost.v1.Query
-	16, // 25: roost.v1.Block.text:type_name -> roost.v1.Text
-	17, // 26: roost.v1.Block.reasoning:type_name -> roost.v1.Reasoning
-	18, // 27: roost.v1.Block.image:type_name -> roost.v1.Image
-	19, // 28: roost.v1.Block.tool_call:type_name -> roost.v1.ToolCall
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	22, // 25: roost.v1.Query.until:type_name -> google.protobuf.Timestamp
+	16, // 26: roost.v1.Block.text:type_name -> roost.v1.Text
+	17, // 27: roost.v1.Block.reasoning:type_name -> roost.v1.Reasoning
+	18, // 28: roost.v1.Block.image:type_name -> roost.v1.Image
+	19, // 29: roost.v1.Block.tool_call:type_name -> roost.v1.ToolCall
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_roost_v1_session_proto_init() }
