@@ -37,11 +37,15 @@ func (r *rig) peer() *peer {
 func (r *rig) ready() *peer {
 	p := r.peer()
 	p.send(&piwire.Hello{Version: 1})
-	if got := p.take(); len(got) != 1 || !isHello(got[0]) {
+	got := p.take()
+	if len(got) == 0 || !isHello(got[0]) || slices.ContainsFunc(got[1:], func(m piwire.ServerMessage) bool { return !isServerSnapshot(m) }) {
 		r.t.Fatalf("hello answered with %v", tell(got))
 	}
 	return p
 }
+
+// isServerSnapshot is for what others may cause at any time.
+func isServerSnapshot(m piwire.ServerMessage) bool { _, ok := m.(*piwire.ServerSnapshotEvent); return ok }
 
 func isHello(m piwire.ServerMessage) bool { _, ok := m.(*piwire.ServerHello); return ok }
 

@@ -115,8 +115,9 @@ func orDefault[T cmp.Ordered](v, def T) T {
 
 // Tools returns what the servers offer, sorted by name, and what is wrong. It starts servers
 // that do not run, all at once, and waits for each at most for its StartTimeout, and 3 s
-// more when it has to be ended then; a server that failed a moment ago is not waited for. Tools that a server had are returned even when
-// it is gone: using one starts it again, or gives an error result.
+// more when it has to be ended then; a server that failed a moment ago is not waited for.
+// Tools that a server had are returned even when it is gone: using one starts it again, or
+// gives an error result.
 func (m *Manager) Tools(ctx context.Context) ([]tool.Tool, []Problem) {
 	errs := make([]error, len(m.servers))
 	var wg sync.WaitGroup

@@ -116,11 +116,10 @@ func (s *server) start(ctx context.Context, done chan struct{}) {
 	l, o, err := s.connect(ctx)
 	s.mu.Lock()
 	s.starting, s.link, s.err = nil, l, err
-	same := s.offer.equal(o)
 	if err != nil {
 		s.fail()
 	} else {
-		s.offer = o
+		s.setOffer(o) // before those that wait go on: to them it is no news
 	}
 	s.mu.Unlock()
 	close(done)
@@ -129,9 +128,6 @@ func (s *server) start(ctx context.Context, done chan struct{}) {
 		return
 	}
 	s.log.Info("MCP server started", slog.Int("tools", len(o.tools)), slog.Duration("took", time.Since(begun)))
-	if !same {
-		s.m.change()
-	}
 	s.watch(ctx, l)
 }
 
@@ -244,9 +240,14 @@ func (s *server) refresh(ctx context.Context, l *link) {
 		return
 	}
 	s.mu.Lock()
+	s.setOffer(o)
+	s.mu.Unlock()
+}
+
+// setOffer tells the manager if there is something new. The caller holds mu.
+func (s *server) setOffer(o offer) {
 	same := s.offer.equal(o)
 	s.offer = o
-	s.mu.Unlock()
 	if !same {
 		s.m.change()
 	}
