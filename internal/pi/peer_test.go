@@ -45,7 +45,10 @@ func (r *rig) ready() *peer {
 }
 
 // isServerSnapshot is for what others may cause at any time.
-func isServerSnapshot(m piwire.ServerMessage) bool { _, ok := m.(*piwire.ServerSnapshotEvent); return ok }
+func isServerSnapshot(m piwire.ServerMessage) bool {
+	_, ok := m.(*piwire.ServerSnapshotEvent)
+	return ok
+}
 
 func isHello(m piwire.ServerMessage) bool { _, ok := m.(*piwire.ServerHello); return ok }
 
