@@ -47,7 +47,8 @@ func TestSettingsAndSteers(t *testing.T) {
 		if s := res.Session; s.Name != "nest" || s.Thinking != "high" || len(s.Queue) != 1 || s.Run.GetId() != 1 {
 			t.Errorf("session: %v", s)
 		}
-		if a, err := r.Client.Abort(ctx, id); err != nil || a.Run != 1 {
+		a, err := r.Client.Abort(ctx, id)
+		if err != nil || a.Run != 1 || len(a.Dropped) != 1 || a.Dropped[0].GetUser().GetBlocks()[0].GetText().GetText() != "left" {
 			t.Errorf("abort: %v, %v", a, err)
 		}
 		if v := r.Idle(id); v.Session.LastRun.Outcome != roostv1.Outcome_OUTCOME_ABORTED || len(v.Session.Queue) != 0 {

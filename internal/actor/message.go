@@ -26,8 +26,12 @@ func (m *command) handle(a *actor) {
 		m.reply <- commandReply{err: err}
 		return
 	}
+	queue := a.state.Queue
 	a.emit(events...)
 	receipt := session.Receipt{Seq: a.state.Seq}
+	if _, ok := m.cmd.(session.Abort); ok && len(events) > 0 {
+		receipt.Dropped = queue
+	}
 	if a.state.Run != nil {
 		receipt.Run = a.state.Run.ID
 	}

@@ -100,7 +100,11 @@ func (s *Server) Steer(ctx context.Context, req *roostv1.SteerRequest) (*roostv1
 // Abort implements the method of the service.
 func (s *Server) Abort(ctx context.Context, req *roostv1.AbortRequest) (*roostv1.AbortResponse, error) {
 	r, at, err := s.do(ctx, req.SessionId, session.Abort{})
-	return &roostv1.AbortResponse{Position: at, Run: uint32(r.Run)}, err
+	res := &roostv1.AbortResponse{Position: at, Run: uint32(r.Run)}
+	for _, u := range r.Dropped {
+		res.Dropped = append(res.Dropped, controlview.Item(u))
+	}
+	return res, err
 }
 
 // SetModel implements the method of the service.

@@ -332,4 +332,6 @@ type Receipt struct {
 	Seq  Seq    // the session's last event when the command had been obeyed
 	Run  RunID  // the run that the command began or belongs to; 0 when there is none
 	Item ItemID // the user item of a prompt or steer; empty for other commands
+
+	Dropped []*User // the steers that an abort took out of the queue, to be given back to the person
 }

@@ -1333,9 +1333,12 @@ func (x *AbortRequest) GetSessionId() string {
 }
 
 type AbortResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Position      *Position              `protobuf:"bytes,1,opt,name=position" json:"position,omitempty"`
-	Run           uint32                 `protobuf:"varint,2,opt,name=run" json:"run,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Position *Position              `protobuf:"bytes,1,opt,name=position" json:"position,omitempty"`
+	Run      uint32                 `protobuf:"varint,2,opt,name=run" json:"run,omitempty"`
+	// The steers that were in the queue. They are not delivered any more; a client may give
+	// their texts back to the person.
+	Dropped       []*Item `protobuf:"bytes,3,rep,name=dropped" json:"dropped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1382,6 +1385,13 @@ func (x *AbortResponse) GetRun() uint32 {
 		return x.Run
 	}
 	return 0
+}
+
+func (x *AbortResponse) GetDropped() []*Item {
+	if x != nil {
+		return x.Dropped
+	}
+	return nil
 }
 
 type SetModelRequest struct {
@@ -2917,10 +2927,11 @@ const file_roost_v1_service_proto_rawDesc = "" +
 	"\aitem_id\x18\x03 \x01(\tR\x06itemId\"-\n" +
 	"\fAbortRequest\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tR\tsessionId\"Q\n" +
+	"session_id\x18\x01 \x01(\tR\tsessionId\"{\n" +
 	"\rAbortResponse\x12.\n" +
 	"\bposition\x18\x01 \x01(\v2\x12.roost.v1.PositionR\bposition\x12\x10\n" +
-	"\x03run\x18\x02 \x01(\rR\x03run\"F\n" +
+	"\x03run\x18\x02 \x01(\rR\x03run\x12(\n" +
+	"\adropped\x18\x03 \x03(\v2\x0e.roost.v1.ItemR\adropped\"F\n" +
 	"\x0fSetModelRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
@@ -3143,78 +3154,79 @@ var file_roost_v1_service_proto_depIdxs = []int32{
 	55, // 9: roost.v1.PromptResponse.position:type_name -> roost.v1.Position
 	55, // 10: roost.v1.SteerResponse.position:type_name -> roost.v1.Position
 	55, // 11: roost.v1.AbortResponse.position:type_name -> roost.v1.Position
-	55, // 12: roost.v1.SetModelResponse.position:type_name -> roost.v1.Position
-	55, // 13: roost.v1.SetThinkingResponse.position:type_name -> roost.v1.Position
-	55, // 14: roost.v1.SetModeResponse.position:type_name -> roost.v1.Position
-	0,  // 15: roost.v1.AnswerRequest.scope:type_name -> roost.v1.Scope
-	55, // 16: roost.v1.AnswerResponse.position:type_name -> roost.v1.Position
-	55, // 17: roost.v1.RewindResponse.position:type_name -> roost.v1.Position
-	54, // 18: roost.v1.ForkResponse.session:type_name -> roost.v1.Session
-	55, // 19: roost.v1.ForkResponse.position:type_name -> roost.v1.Position
-	55, // 20: roost.v1.CompactResponse.position:type_name -> roost.v1.Position
-	54, // 21: roost.v1.ImportSessionResponse.session:type_name -> roost.v1.Session
-	55, // 22: roost.v1.ImportSessionResponse.position:type_name -> roost.v1.Position
-	51, // 23: roost.v1.ImportSessionResponse.lost:type_name -> roost.v1.ImportSessionResponse.LostEntry
-	55, // 24: roost.v1.WatchRequest.position:type_name -> roost.v1.Position
-	45, // 25: roost.v1.WatchResponse.reset:type_name -> roost.v1.Reset
-	46, // 26: roost.v1.WatchResponse.events:type_name -> roost.v1.Events
-	47, // 27: roost.v1.WatchResponse.heartbeat:type_name -> roost.v1.Heartbeat
-	48, // 28: roost.v1.WatchResponse.ended:type_name -> roost.v1.Ended
-	55, // 29: roost.v1.Reset.position:type_name -> roost.v1.Position
-	1,  // 30: roost.v1.Reset.reason:type_name -> roost.v1.ResetReason
-	54, // 31: roost.v1.Reset.session:type_name -> roost.v1.Session
-	56, // 32: roost.v1.Reset.items:type_name -> roost.v1.Item
-	55, // 33: roost.v1.Events.position:type_name -> roost.v1.Position
-	57, // 34: roost.v1.Events.events:type_name -> roost.v1.Event
-	55, // 35: roost.v1.Heartbeat.position:type_name -> roost.v1.Position
-	2,  // 36: roost.v1.Ended.reason:type_name -> roost.v1.EndReason
-	4,  // 37: roost.v1.SessionService.GetServer:input_type -> roost.v1.GetServerRequest
-	6,  // 38: roost.v1.SessionService.ListModels:input_type -> roost.v1.ListModelsRequest
-	8,  // 39: roost.v1.SessionService.ListSessions:input_type -> roost.v1.ListSessionsRequest
-	10, // 40: roost.v1.SessionService.GetSession:input_type -> roost.v1.GetSessionRequest
-	12, // 41: roost.v1.SessionService.CreateSession:input_type -> roost.v1.CreateSessionRequest
-	14, // 42: roost.v1.SessionService.RenameSession:input_type -> roost.v1.RenameSessionRequest
-	16, // 43: roost.v1.SessionService.DeleteSession:input_type -> roost.v1.DeleteSessionRequest
-	18, // 44: roost.v1.SessionService.Prompt:input_type -> roost.v1.PromptRequest
-	21, // 45: roost.v1.SessionService.Steer:input_type -> roost.v1.SteerRequest
-	23, // 46: roost.v1.SessionService.Abort:input_type -> roost.v1.AbortRequest
-	25, // 47: roost.v1.SessionService.SetModel:input_type -> roost.v1.SetModelRequest
-	27, // 48: roost.v1.SessionService.SetThinking:input_type -> roost.v1.SetThinkingRequest
-	29, // 49: roost.v1.SessionService.SetMode:input_type -> roost.v1.SetModeRequest
-	31, // 50: roost.v1.SessionService.Answer:input_type -> roost.v1.AnswerRequest
-	33, // 51: roost.v1.SessionService.Rewind:input_type -> roost.v1.RewindRequest
-	35, // 52: roost.v1.SessionService.Fork:input_type -> roost.v1.ForkRequest
-	37, // 53: roost.v1.SessionService.Compact:input_type -> roost.v1.CompactRequest
-	39, // 54: roost.v1.SessionService.ExportSession:input_type -> roost.v1.ExportSessionRequest
-	41, // 55: roost.v1.SessionService.ImportSession:input_type -> roost.v1.ImportSessionRequest
-	43, // 56: roost.v1.SessionService.Watch:input_type -> roost.v1.WatchRequest
-	49, // 57: roost.v1.SessionService.GetBlob:input_type -> roost.v1.GetBlobRequest
-	5,  // 58: roost.v1.SessionService.GetServer:output_type -> roost.v1.GetServerResponse
-	7,  // 59: roost.v1.SessionService.ListModels:output_type -> roost.v1.ListModelsResponse
-	9,  // 60: roost.v1.SessionService.ListSessions:output_type -> roost.v1.ListSessionsResponse
-	11, // 61: roost.v1.SessionService.GetSession:output_type -> roost.v1.GetSessionResponse
-	13, // 62: roost.v1.SessionService.CreateSession:output_type -> roost.v1.CreateSessionResponse
-	15, // 63: roost.v1.SessionService.RenameSession:output_type -> roost.v1.RenameSessionResponse
-	17, // 64: roost.v1.SessionService.DeleteSession:output_type -> roost.v1.DeleteSessionResponse
-	20, // 65: roost.v1.SessionService.Prompt:output_type -> roost.v1.PromptResponse
-	22, // 66: roost.v1.SessionService.Steer:output_type -> roost.v1.SteerResponse
-	24, // 67: roost.v1.SessionService.Abort:output_type -> roost.v1.AbortResponse
-	26, // 68: roost.v1.SessionService.SetModel:output_type -> roost.v1.SetModelResponse
-	28, // 69: roost.v1.SessionService.SetThinking:output_type -> roost.v1.SetThinkingResponse
-	30, // 70: roost.v1.SessionService.SetMode:output_type -> roost.v1.SetModeResponse
-	32, // 71: roost.v1.SessionService.Answer:output_type -> roost.v1.AnswerResponse
-	34, // 72: roost.v1.SessionService.Rewind:output_type -> roost.v1.RewindResponse
-	36, // 73: roost.v1.SessionService.Fork:output_type -> roost.v1.ForkResponse
-	38, // 74: roost.v1.SessionService.Compact:output_type -> roost.v1.CompactResponse
-	40, // 75: roost.v1.SessionService.ExportSession:output_type -> roost.v1.ExportSessionResponse
-	42, // 76: roost.v1.SessionService.ImportSession:output_type -> roost.v1.ImportSessionResponse
-	44, // 77: roost.v1.SessionService.Watch:output_type -> roost.v1.WatchResponse
-	50, // 78: roost.v1.SessionService.GetBlob:output_type -> roost.v1.GetBlobResponse
-	58, // [58:79] is the sub-list for method output_type
-	37, // [37:58] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	56, // 12: roost.v1.AbortResponse.dropped:type_name -> roost.v1.Item
+	55, // 13: roost.v1.SetModelResponse.position:type_name -> roost.v1.Position
+	55, // 14: roost.v1.SetThinkingResponse.position:type_name -> roost.v1.Position
+	55, // 15: roost.v1.SetModeResponse.position:type_name -> roost.v1.Position
+	0,  // 16: roost.v1.AnswerRequest.scope:type_name -> roost.v1.Scope
+	55, // 17: roost.v1.AnswerResponse.position:type_name -> roost.v1.Position
+	55, // 18: roost.v1.RewindResponse.position:type_name -> roost.v1.Position
+	54, // 19: roost.v1.ForkResponse.session:type_name -> roost.v1.Session
+	55, // 20: roost.v1.ForkResponse.position:type_name -> roost.v1.Position
+	55, // 21: roost.v1.CompactResponse.position:type_name -> roost.v1.Position
+	54, // 22: roost.v1.ImportSessionResponse.session:type_name -> roost.v1.Session
+	55, // 23: roost.v1.ImportSessionResponse.position:type_name -> roost.v1.Position
+	51, // 24: roost.v1.ImportSessionResponse.lost:type_name -> roost.v1.ImportSessionResponse.LostEntry
+	55, // 25: roost.v1.WatchRequest.position:type_name -> roost.v1.Position
+	45, // 26: roost.v1.WatchResponse.reset:type_name -> roost.v1.Reset
+	46, // 27: roost.v1.WatchResponse.events:type_name -> roost.v1.Events
+	47, // 28: roost.v1.WatchResponse.heartbeat:type_name -> roost.v1.Heartbeat
+	48, // 29: roost.v1.WatchResponse.ended:type_name -> roost.v1.Ended
+	55, // 30: roost.v1.Reset.position:type_name -> roost.v1.Position
+	1,  // 31: roost.v1.Reset.reason:type_name -> roost.v1.ResetReason
+	54, // 32: roost.v1.Reset.session:type_name -> roost.v1.Session
+	56, // 33: roost.v1.Reset.items:type_name -> roost.v1.Item
+	55, // 34: roost.v1.Events.position:type_name -> roost.v1.Position
+	57, // 35: roost.v1.Events.events:type_name -> roost.v1.Event
+	55, // 36: roost.v1.Heartbeat.position:type_name -> roost.v1.Position
+	2,  // 37: roost.v1.Ended.reason:type_name -> roost.v1.EndReason
+	4,  // 38: roost.v1.SessionService.GetServer:input_type -> roost.v1.GetServerRequest
+	6,  // 39: roost.v1.SessionService.ListModels:input_type -> roost.v1.ListModelsRequest
+	8,  // 40: roost.v1.SessionService.ListSessions:input_type -> roost.v1.ListSessionsRequest
+	10, // 41: roost.v1.SessionService.GetSession:input_type -> roost.v1.GetSessionRequest
+	12, // 42: roost.v1.SessionService.CreateSession:input_type -> roost.v1.CreateSessionRequest
+	14, // 43: roost.v1.SessionService.RenameSession:input_type -> roost.v1.RenameSessionRequest
+	16, // 44: roost.v1.SessionService.DeleteSession:input_type -> roost.v1.DeleteSessionRequest
+	18, // 45: roost.v1.SessionService.Prompt:input_type -> roost.v1.PromptRequest
+	21, // 46: roost.v1.SessionService.Steer:input_type -> roost.v1.SteerRequest
+	23, // 47: roost.v1.SessionService.Abort:input_type -> roost.v1.AbortRequest
+	25, // 48: roost.v1.SessionService.SetModel:input_type -> roost.v1.SetModelRequest
+	27, // 49: roost.v1.SessionService.SetThinking:input_type -> roost.v1.SetThinkingRequest
+	29, // 50: roost.v1.SessionService.SetMode:input_type -> roost.v1.SetModeRequest
+	31, // 51: roost.v1.SessionService.Answer:input_type -> roost.v1.AnswerRequest
+	33, // 52: roost.v1.SessionService.Rewind:input_type -> roost.v1.RewindRequest
+	35, // 53: roost.v1.SessionService.Fork:input_type -> roost.v1.ForkRequest
+	37, // 54: roost.v1.SessionService.Compact:input_type -> roost.v1.CompactRequest
+	39, // 55: roost.v1.SessionService.ExportSession:input_type -> roost.v1.ExportSessionRequest
+	41, // 56: roost.v1.SessionService.ImportSession:input_type -> roost.v1.ImportSessionRequest
+	43, // 57: roost.v1.SessionService.Watch:input_type -> roost.v1.WatchRequest
+	49, // 58: roost.v1.SessionService.GetBlob:input_type -> roost.v1.GetBlobRequest
+	5,  // 59: roost.v1.SessionService.GetServer:output_type -> roost.v1.GetServerResponse
+	7,  // 60: roost.v1.SessionService.ListModels:output_type -> roost.v1.ListModelsResponse
+	9,  // 61: roost.v1.SessionService.ListSessions:output_type -> roost.v1.ListSessionsResponse
+	11, // 62: roost.v1.SessionService.GetSession:output_type -> roost.v1.GetSessionResponse
+	13, // 63: roost.v1.SessionService.CreateSession:output_type -> roost.v1.CreateSessionResponse
+	15, // 64: roost.v1.SessionService.RenameSession:output_type -> roost.v1.RenameSessionResponse
+	17, // 65: roost.v1.SessionService.DeleteSession:output_type -> roost.v1.DeleteSessionResponse
+	20, // 66: roost.v1.SessionService.Prompt:output_type -> roost.v1.PromptResponse
+	22, // 67: roost.v1.SessionService.Steer:output_type -> roost.v1.SteerResponse
+	24, // 68: roost.v1.SessionService.Abort:output_type -> roost.v1.AbortResponse
+	26, // 69: roost.v1.SessionService.SetModel:output_type -> roost.v1.SetModelResponse
+	28, // 70: roost.v1.SessionService.SetThinking:output_type -> roost.v1.SetThinkingResponse
+	30, // 71: roost.v1.SessionService.SetMode:output_type -> roost.v1.SetModeResponse
+	32, // 72: roost.v1.SessionService.Answer:output_type -> roost.v1.AnswerResponse
+	34, // 73: roost.v1.SessionService.Rewind:output_type -> roost.v1.RewindResponse
+	36, // 74: roost.v1.SessionService.Fork:output_type -> roost.v1.ForkResponse
+	38, // 75: roost.v1.SessionService.Compact:output_type -> roost.v1.CompactResponse
+	40, // 76: roost.v1.SessionService.ExportSession:output_type -> roost.v1.ExportSessionResponse
+	42, // 77: roost.v1.SessionService.ImportSession:output_type -> roost.v1.ImportSessionResponse
+	44, // 78: roost.v1.SessionService.Watch:output_type -> roost.v1.WatchResponse
+	50, // 79: roost.v1.SessionService.GetBlob:output_type -> roost.v1.GetBlobResponse
+	59, // [59:80] is the sub-list for method output_type
+	38, // [38:59] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_roost_v1_service_proto_init() }
