@@ -75,8 +75,8 @@ func parseEffort(s string) Effort {
 
 // RequestedMode returns the mode of a run (section 3.1): that of the user's message, else the one in
 // which a plan is carried out, else plan for a request for one, else that of the conversation, else
-// agent. A mode that this server
-// cannot know the meaning of (triage, project, custom, newer ones) counts as agent.
+// agent. A mode that this server cannot know the meaning of (triage, project, custom, newer ones)
+// counts as agent.
 func RequestedMode(action *agentv1.ConversationAction, state *agentv1.ConversationStateStructure) agentv1.AgentMode {
 	for _, mode := range []agentv1.AgentMode{
 		UserMessage(action).GetMode(),
