@@ -1,7 +1,6 @@
 package cursorwire
 
-// The paths of the streams and of appends (section 1.1). Those of the unary calls beside a run are
-// constants of the generated Connect packages.
+// The paths of the streams and of appends (section 1.1).
 const (
 	// PathRun is a stream in both directions; HTTP/2 only.
 	PathRun = "/agent.v1.AgentService/Run"
