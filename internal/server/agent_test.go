@@ -153,6 +153,24 @@ func TestRiskyCallsOfPiClients(t *testing.T) {
 	}
 }
 
+// The configured time limit of questions reaches the session and those who watch it.
+func TestUnansweredQuestionIsRefused(t *testing.T) {
+	h := newHome(t, "")
+	h.scripted(`rules: [{default: true, passes: [[{tool: {name: bash, input: {command: "rm -f one"}}}], [{text: "done"}]]}]`, "permissions: {ask_timeout: 1s}")
+	h.start()
+	c := h.dialAPI()
+	limited := false
+	v := h.watch(c, h.begin(c, "go"), "the end", func(v *client.View) bool {
+		for _, i := range v.Items {
+			limited = limited || i.GetTool().GetQuery().GetUntil() != nil
+		}
+		return ended(v)
+	})
+	if got := outputs(v, "bash"); !limited || !strings.Contains(fmt.Sprint(got), "nobody answered in time") {
+		t.Errorf("the question said its limit: %v; the tool said %q", limited, got)
+	}
+}
+
 // The rules of a project are told to the model, changes as well, and neither is shown as
 // something that the person said.
 func TestProjectRules(t *testing.T) {
