@@ -48,6 +48,7 @@ type Config struct {
 	MoreTools       func(context.Context, *session.State) []tool.Tool      // beside Tools, for one session; may take a while; nil for none
 	Judge           func(*session.State, session.ToolCall) session.Verdict // whether a call may run; does no I/O; nil allows all
 	Context         func(context.Context, *session.State) prompt.Context   // what the model is told of the project; nil for nothing
+	MayWork         func(*session.State) error                             // whether a prompt from anywhere may use the workspace's tools in a session; an *session.Error; nil for always
 	Remember        func(dir string, grants []string) error                // keeps what a person has allowed for always in a working directory; nil keeps nothing
 	Hooks           Hooks                                                  // nil for none
 	Compaction      prompt.Limits                                          // when the context is made smaller, and how far

@@ -3,6 +3,7 @@ package actor
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"slices"
 
 	"github.com/roost-dev/roost/internal/prompt"
@@ -29,6 +30,9 @@ type policy struct{ engine *Engine }
 
 // Judge implements [session.Policy].
 func (p policy) Judge(s *session.State, c session.ToolCall) session.Verdict {
+	if s.Run.Offer != "" {
+		return session.Verdict{Host: session.HostClient} // which asks its own user
+	}
 	if !allowedInMode(s.Mode, c.Name) {
 		return session.Verdict{Refusal: "The mode " + string(s.Mode) + " has no tool " + c.Name + ": nothing may be changed in it."}
 	}
@@ -72,7 +76,31 @@ func (e *Engine) toolsOf(ctx context.Context, s *session.State) []tool.Tool {
 
 // offer is what a model is told of the tools.
 func (e *Engine) offer(ctx context.Context, s *session.State) []provider.Tool {
+	if s.Run != nil && s.Run.Offer != "" {
+		return e.clientOffer(ctx, s.Run.Offer)
+	}
 	return offer(e.toolsOf(ctx, s))
+}
+
+// clientOffer is what a model is told of the tools that a client runs.
+func (e *Engine) clientOffer(ctx context.Context, hash string) []provider.Tool {
+	var list []struct {
+		Name, Description string
+		Schema            json.RawMessage
+	}
+	data, err := e.cfg.Blobs.Get(ctx, hash)
+	if err == nil {
+		err = json.Unmarshal(data, &list)
+	}
+	if err != nil {
+		e.cfg.Logger.ErrorContext(ctx, "the tools of a client cannot be read", slog.String("blob", hash), slog.Any("error", err))
+		return nil
+	}
+	tools := make([]provider.Tool, len(list))
+	for i, t := range list {
+		tools[i] = provider.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema}
+	}
+	return tools
 }
 
 func offer(tools []tool.Tool) []provider.Tool {
@@ -93,7 +121,7 @@ func (e *Engine) request(ctx context.Context, r *provider.Request) *provider.Req
 // completePrompt asks the hooks about a prompt, and tells the model what has changed in the
 // project. A prompt that was accepted before is not asked about again.
 func (e *Engine) completePrompt(ctx context.Context, id session.ID, c session.Prompt) (session.Command, error) {
-	if e.cfg.Context == nil && e.cfg.Hooks == nil {
+	if e.cfg.Context == nil && e.cfg.Hooks == nil && e.cfg.MayWork == nil {
 		return c, nil
 	}
 	s, err := e.State(ctx, id)
@@ -108,17 +136,34 @@ func (e *Engine) completePrompt(ctx context.Context, id session.ID, c session.Pr
 			return nil, err
 		}
 	}
+	if c.Offer != "" {
+		return c, nil
+	}
+	if e.cfg.MayWork != nil {
+		if err := e.cfg.MayWork(s); err != nil {
+			return nil, err
+		}
+	}
 	if e.cfg.Context != nil {
-		c.Context, err = e.context(ctx, s)
+		c.Context, err = e.context(ctx, s, e.cfg.Context(ctx, s))
 	}
 	return c, err
+}
+
+// Context returns the Context of a Prompt for what a client knows of the project. Errors are
+// *session.Error.
+func (e *Engine) Context(ctx context.Context, id session.ID, now prompt.Context) (session.Context, error) {
+	s, err := e.State(ctx, id)
+	if err != nil {
+		return session.Context{}, err
+	}
+	return e.context(ctx, s, now)
 }
 
 // context says what the model has to be told of the project before the next message: all of
 // it the first time, later what has changed. What it knows is kept as a blob, so that a
 // session names it by its hash. The environment stays that of the first time.
-func (e *Engine) context(ctx context.Context, s *session.State) (session.Context, error) {
-	now := e.cfg.Context(ctx, s)
+func (e *Engine) context(ctx context.Context, s *session.State, now prompt.Context) (session.Context, error) {
 	var old *prompt.Context
 	if s.Context != "" {
 		data, err := e.cfg.Blobs.Get(ctx, s.Context)

@@ -131,8 +131,10 @@ func (e *Engine) create(ctx context.Context, c session.Create, events []session.
 	if c.Cwd == "" {
 		c.Cwd = e.cfg.Dir
 	}
-	if err := checkDir(c.Cwd); err != nil {
-		return "", err
+	if !c.Remote {
+		if err := checkDir(c.Cwd); err != nil {
+			return "", err
+		}
 	}
 	if c.Model.IsZero() {
 		c.Model = e.cfg.DefaultModel()

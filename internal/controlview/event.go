@@ -68,7 +68,9 @@ func merge(records []session.Record) *roostv1.Event {
 	return Event(session.Record{Seq: last.Seq, At: last.At, Event: session.Delta{Index: index, Text: b.String()}})
 }
 
-// Event projects one record. It panics on an event it does not know, which a test excludes.
+// Event projects one record. It panics on an event it does not know, which a test excludes;
+// one
+// that concerns nobody outside has no kind, and only moves the position.
 func Event(r session.Record) *roostv1.Event {
 	w := &roostv1.Event{Seq: uint64(r.Seq), At: stamp(r.At)}
 	switch e := r.Event.(type) {
@@ -97,6 +99,7 @@ func Event(r session.Record) *roostv1.Event {
 		passEvent(w, r)
 	case session.ToolStarted, session.ToolOutput, session.ToolEnded, session.QueryAnswered:
 		toolEvent(w, r.Event)
+	case session.ToolIssued, session.FrontSet, session.TakenUp:
 	default:
 		panic(fmt.Sprintf("controlview: unknown event %T", e))
 	}

@@ -179,6 +179,9 @@ func TestLargePagesAreCut(t *testing.T) {
 // allEvents has one of each; the compiler cannot tell that a new one is missing, but
 // TestEveryEventIsProjected reads the declarations.
 var allEvents = []session.Event{
+	session.ToolIssued{},
+	session.FrontSet{},
+	session.TakenUp{},
 	session.Created{ID: "s", Model: session.ModelRef{Provider: "p", ID: "m"}},
 	session.Renamed{},
 	session.ModelSet{},

@@ -77,7 +77,7 @@ func AppendHead(b []byte, h session.Head) ([]byte, error) {
 		Users: h.Users, Usage: encodeUsage(&h.Usage),
 		Mode: string(h.Mode), Context: h.Context, Grants: h.Grants,
 		Summary: h.Summary, Summarized: uint32(h.Summarized), Shortened: uint32(h.Shortened),
-		Compacted: uint32(h.Compacted),
+		Compacted: uint32(h.Compacted), RunSeq: uint64(h.RunSeq), TakenUp: uint64(h.TakenUp), Front: encodeFront(h.Front),
 	})
 }
 
@@ -99,7 +99,8 @@ func DecodeHead(b []byte) (session.Head, error) {
 		LastRun: session.RunID(m.GetLastRun()), LastOutcome: d.outcome(m.GetLastOutcome()), LastError: m.GetLastError(),
 		Users: m.GetUsers(), Mode: session.Mode(m.GetMode()), Context: m.GetContext(), Grants: m.GetGrants(),
 		Summary: m.GetSummary(), Summarized: int(m.GetSummarized()), Shortened: int(m.GetShortened()),
-		Compacted: int(m.GetCompacted()),
+		Compacted: int(m.GetCompacted()), RunSeq: session.Seq(m.GetRunSeq()), TakenUp: session.Seq(m.GetTakenUp()),
+		Front: decodeFront(m.GetFront()),
 	}
 	if u := decodeUsage(m.GetUsage()); u != nil {
 		h.Usage = *u

@@ -117,7 +117,7 @@ func TestSamplesFillEveryField(t *testing.T) {
 	}
 	visit(reflect.ValueOf(sampleEvents))
 	visit(reflect.ValueOf(sampleItems))
-	visit(reflect.ValueOf(sampleHead))
+	visit(reflect.ValueOf(sampleHeads))
 	for name, ok := range filled {
 		if !ok {
 			t.Errorf("no sample sets %s", name)
@@ -201,7 +201,10 @@ func TestGolden(t *testing.T) {
 		name := fmt.Sprintf("item %02d", i)
 		lines[name], order = item, append(order, name)
 	}
-	lines["head"], order = sampleHead, append(order, "head")
+	for i, head := range sampleHeads {
+		name := fmt.Sprintf("head %02d", i)
+		lines[name], order = head, append(order, name)
+	}
 
 	if update {
 		writeGolden(t, file, order, lines)
@@ -233,7 +236,7 @@ func decodeGolden(t *testing.T, name string, b []byte) (v any) {
 	switch {
 	case strings.HasPrefix(name, "record"):
 		v, err = DecodeRecord(b)
-	case name == "head":
+	case strings.HasPrefix(name, "head"):
 		v, err = DecodeHead(b)
 	default:
 		var items []session.Item
@@ -444,6 +447,13 @@ var (
 			LastRun: 1, Users: 1,
 		},
 		session.ToolStarted{Call: "call7-3-2", Query: &session.Query{Reason: "it waits", Until: 1_790_000_600_000}},
+		session.ModeSet{Mode: session.ModeAsk, Offer: "00aa"},
+		session.RunStarted{Run: 8, Item: "u4", Prompt: "client-3", Blocks: sampleBlocks[:1], Offer: "00aa"},
+		session.RunStarted{Run: 9, Resume: true},
+		session.ToolIssued{Call: "call7-3-0"},
+		session.ToolEnded{Call: "call7-3-0", Output: "the plan", Last: true},
+		session.FrontSet{Key: "cursor.run", Value: []byte("\x00\xff")},
+		session.TakenUp{},
 	}
 	sampleItems = []session.Item{
 		&session.User{ID: "u1", Run: 7, Prompt: "client-1", Steer: true, Blocks: sampleBlocks[:1], At: 5},
@@ -459,9 +469,11 @@ var (
 		&session.Tool{ID: "t7-3-1", Call: "call7-3-1", Query: &sampleQuery},
 	}
 	sampleQuery = session.Query{Reason: "it sends", Grants: []string{"bash:git push"}}
-	sampleHead  = session.Head{
+	sampleHeads = []session.Head{{
 		ID: "01J", Cwd: "/work", Name: "a name", Model: sampleModel, Thinking: session.ThinkingLow, Parent: "01H", Origin: "pi",
 		CreatedAt: 1, UpdatedAt: 2, Seq: 3, LastRun: 4, LastOutcome: session.RunAborted, LastError: "no", Users: 5, Usage: sampleUsage,
 		Mode: session.ModeAsk, Context: "00ff", Grants: []string{"bash:git push"}, Summary: "what was said", Summarized: 6, Shortened: 7, Compacted: 8,
-	}
+	}, {
+		ID: "01K", Seq: 9, RunSeq: 4, TakenUp: 6, Front: map[string][]byte{"a": []byte("1"), "b": {0xff}},
+	}}
 )

@@ -25,7 +25,7 @@ func encodeEvent(m *pb.Record, event session.Event) error {
 	case session.ThinkingSet:
 		m.Event = &pb.Record_ThinkingSet{ThinkingSet: &pb.ThinkingSet{Thinking: string(e.Thinking)}}
 	case session.ModeSet:
-		m.Event = &pb.Record_ModeSet{ModeSet: &pb.ModeSet{Mode: string(e.Mode)}}
+		m.Event = &pb.Record_ModeSet{ModeSet: &pb.ModeSet{Mode: string(e.Mode), Offer: e.Offer}}
 	case session.ItemsCopied, session.Rewound, session.NoteAdded, session.CompactionStarted, session.CompactionEnded:
 		return encodeContextEvent(m, event)
 	case session.RunStarted, session.SteerQueued, session.SteerDelivered, session.AbortRequested, session.RunEnded:
@@ -33,8 +33,12 @@ func encodeEvent(m *pb.Record, event session.Event) error {
 	case session.PassStarted, session.BlockStarted, session.BlockEnded,
 		session.PassInterrupted, session.PassResumed, session.PassEnded:
 		return encodePassEvent(m, event)
-	case session.ToolStarted, session.ToolOutput, session.ToolEnded, session.QueryAnswered:
+	case session.ToolStarted, session.ToolIssued, session.ToolOutput, session.ToolEnded, session.QueryAnswered:
 		encodeToolEvent(m, event)
+	case session.FrontSet:
+		m.Event = &pb.Record_FrontSet{FrontSet: &pb.FrontSet{Key: e.Key, Value: e.Value}}
+	case session.TakenUp:
+		m.Event = &pb.Record_TakenUp{TakenUp: &pb.TakenUp{}}
 	default:
 		return fmt.Errorf("event log: event %T has no encoding", event)
 	}
@@ -75,6 +79,7 @@ func encodeRunEvent(m *pb.Record, event session.Event) error {
 		}
 		m.Event = &pb.Record_RunStarted{RunStarted: &pb.RunStarted{
 			Run: uint32(e.Run), Item: string(e.Item), Prompt: e.Prompt, Blocks: blocks,
+			Offer: e.Offer, Resume: e.Resume,
 		}}
 	case session.SteerQueued:
 		blocks, err := encodeBlocks(e.Blocks)
@@ -129,6 +134,8 @@ func encodeToolEvent(m *pb.Record, event session.Event) {
 		m.Event = &pb.Record_ToolStarted{ToolStarted: &pb.ToolStarted{
 			Call: string(e.Call), Host: encodeHost(e.Host), Query: encodeQuery(e.Query),
 		}}
+	case session.ToolIssued:
+		m.Event = &pb.Record_ToolIssued{ToolIssued: &pb.ToolIssued{Call: string(e.Call)}}
 	case session.QueryAnswered:
 		m.Event = &pb.Record_QueryAnswered{QueryAnswered: &pb.QueryAnswered{
 			Call: string(e.Call), Allow: e.Allow, Reason: e.Reason, Grants: e.Grants,
@@ -138,7 +145,7 @@ func encodeToolEvent(m *pb.Record, event session.Event) {
 	case session.ToolEnded:
 		m.Event = &pb.Record_ToolEnded{ToolEnded: &pb.ToolEnded{
 			Call: string(e.Call), IsError: e.IsError, Output: e.Output,
-			Images: encodeImages(e.Images), Details: e.Details,
+			Images: encodeImages(e.Images), Details: e.Details, Last: e.Last,
 		}}
 	}
 }
@@ -160,7 +167,7 @@ func (d *decoder) event(m *pb.Record) session.Event {
 	case *pb.Record_ThinkingSet:
 		return session.ThinkingSet{Thinking: session.Thinking(e.ThinkingSet.GetThinking())}
 	case *pb.Record_ModeSet:
-		return session.ModeSet{Mode: session.Mode(e.ModeSet.GetMode())}
+		return session.ModeSet{Mode: session.Mode(e.ModeSet.GetMode()), Offer: e.ModeSet.GetOffer()}
 	case *pb.Record_ItemsCopied, *pb.Record_Rewound, *pb.Record_NoteAdded, *pb.Record_CompactionStarted, *pb.Record_CompactionEnded:
 		return d.contextEvent(m)
 	case *pb.Record_RunStarted, *pb.Record_SteerQueued, *pb.Record_SteerDelivered, *pb.Record_AbortRequested, *pb.Record_RunEnded:
@@ -168,7 +175,11 @@ func (d *decoder) event(m *pb.Record) session.Event {
 	case *pb.Record_PassStarted, *pb.Record_BlockStarted, *pb.Record_BlockEnded,
 		*pb.Record_PassInterrupted, *pb.Record_PassResumed, *pb.Record_PassEnded:
 		return d.passEvent(m)
-	case *pb.Record_ToolStarted, *pb.Record_ToolOutput, *pb.Record_ToolEnded, *pb.Record_QueryAnswered:
+	case *pb.Record_FrontSet:
+		return session.FrontSet{Key: e.FrontSet.GetKey(), Value: e.FrontSet.GetValue()}
+	case *pb.Record_TakenUp:
+		return session.TakenUp{}
+	case *pb.Record_ToolStarted, *pb.Record_ToolIssued, *pb.Record_ToolOutput, *pb.Record_ToolEnded, *pb.Record_QueryAnswered:
 		return d.toolEvent(m)
 	}
 	if n, _, size := protowire.ConsumeTag(m.ProtoReflect().GetUnknown()); size > 0 {
@@ -206,6 +217,7 @@ func (d *decoder) runEvent(m *pb.Record) session.Event {
 		r := e.RunStarted
 		return session.RunStarted{
 			Run: session.RunID(r.GetRun()), Item: session.ItemID(r.GetItem()), Prompt: r.GetPrompt(), Blocks: d.blocks(r.GetBlocks()),
+			Offer: r.GetOffer(), Resume: r.GetResume(),
 		}
 	case *pb.Record_SteerQueued:
 		q := e.SteerQueued
@@ -250,6 +262,8 @@ func (d *decoder) toolEvent(m *pb.Record) session.Event {
 	case *pb.Record_ToolStarted:
 		t := e.ToolStarted
 		return session.ToolStarted{Call: session.CallID(t.GetCall()), Host: d.host(t.GetHost()), Query: decodeQuery(t.GetQuery())}
+	case *pb.Record_ToolIssued:
+		return session.ToolIssued{Call: session.CallID(e.ToolIssued.GetCall())}
 	case *pb.Record_QueryAnswered:
 		q := e.QueryAnswered
 		return session.QueryAnswered{Call: session.CallID(q.GetCall()), Allow: q.GetAllow(), Reason: q.GetReason(), Grants: q.GetGrants()}
@@ -260,7 +274,7 @@ func (d *decoder) toolEvent(m *pb.Record) session.Event {
 		t := e.ToolEnded
 		return session.ToolEnded{
 			Call: session.CallID(t.GetCall()), IsError: t.GetIsError(), Output: t.GetOutput(),
-			Images: decodeImages(t.GetImages()), Details: decodeDetails(t.GetDetails()),
+			Images: decodeImages(t.GetImages()), Details: decodeDetails(t.GetDetails()), Last: t.GetLast(),
 		}
 	}
 	return nil

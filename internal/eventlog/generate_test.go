@@ -76,13 +76,21 @@ func fill(t *rapid.T, v reflect.Value) {
 		v.Set(block)
 	case reflect.Slice:
 		fillSlice(t, v)
+	case reflect.Map: // of what front ends remember
+		for range rapid.IntRange(0, 3).Draw(t, "length") {
+			if v.IsNil() {
+				v.Set(reflect.MakeMap(v.Type()))
+			}
+			value := rapid.SliceOfN(rapid.Byte(), 1, 12).Draw(t, "value")
+			v.SetMapIndex(reflect.ValueOf(drawText(t)), reflect.ValueOf(value))
+		}
 	default:
 		t.Fatalf("no generator for %s", v.Type())
 	}
 }
 
 func fillSlice(t *rapid.T, v reflect.Value) {
-	if v.Type() == reflect.TypeFor[json.RawMessage]() {
+	if v.Type() == reflect.TypeFor[json.RawMessage]() || v.Type() == reflect.TypeFor[[]byte]() {
 		if text := drawText(t); text != "" {
 			v.SetBytes([]byte(text))
 		}

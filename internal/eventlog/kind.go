@@ -18,6 +18,12 @@ func Kind(event session.Event) string {
 		return "model_set"
 	case session.ThinkingSet:
 		return "thinking_set"
+	case session.ToolIssued:
+		return "tool_issued"
+	case session.FrontSet:
+		return "front_set"
+	case session.TakenUp:
+		return "taken_up"
 	case session.ModeSet:
 		return "mode_set"
 	case session.ItemsCopied:

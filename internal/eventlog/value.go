@@ -1,6 +1,9 @@
 package eventlog
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/roost-dev/roost/internal/session"
 	pb "github.com/roost-dev/roost/proto/eventlog/v1"
 )
@@ -147,4 +150,23 @@ func (d *decoder) outcome(o pb.Outcome) session.Outcome {
 	}
 	d.fail("unknown outcome %d", o)
 	return 0
+}
+
+func encodeFront(front map[string][]byte) []*pb.FrontSet {
+	var out []*pb.FrontSet
+	for _, key := range slices.Sorted(maps.Keys(front)) {
+		out = append(out, &pb.FrontSet{Key: key, Value: front[key]})
+	}
+	return out
+}
+
+func decodeFront(sets []*pb.FrontSet) map[string][]byte {
+	if len(sets) == 0 {
+		return nil
+	}
+	front := make(map[string][]byte, len(sets))
+	for _, s := range sets {
+		front[s.GetKey()] = s.GetValue()
+	}
+	return front
 }

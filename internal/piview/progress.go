@@ -111,7 +111,7 @@ func (p *projection) record(i int, r session.Record) {
 			p.out = append(p.out, &piwire.ItemFinished{Item: Item(item, p.images)})
 		}
 	case session.ItemsCopied, session.Rewound, session.NoteAdded, session.CompactionStarted, session.CompactionEnded,
-		session.ModeSet, session.QueryAnswered,
+		session.ModeSet, session.QueryAnswered, session.ToolIssued, session.FrontSet, session.TakenUp,
 		session.Created, session.Renamed, session.ModelSet, session.ThinkingSet, session.SteerQueued,
 		session.PassInterrupted, session.PassResumed, session.AbortRequested, session.RunEnded, session.Delta:
 	}

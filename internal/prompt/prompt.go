@@ -46,6 +46,10 @@ func base(s *session.State, m catalog.Model, tools []provider.Tool) *provider.Re
 			r.Continue = true
 		}
 	}
+	if n := len(s.Settled); n > 0 && !r.Continue { // a resumed run goes on with the answer that broke off
+		last, ok := s.Settled[n-1].(*session.Assistant)
+		r.Continue = ok && last.Status != session.Complete && hasText(last)
+	}
 	return r
 }
 

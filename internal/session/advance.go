@@ -31,6 +31,7 @@ type Policy interface {
 // Verdict is whether a call may run: at once, after its Query has been answered, or not at
 // all, because of Refusal.
 type Verdict struct {
+	Host    Host // who runs it
 	Query   *Query
 	Limit   int64  // milliseconds that the query is open; 0 for ever
 	Refusal string // for the model
@@ -87,12 +88,15 @@ func (s *State) advanceLive(p Policy, at int64) []Event {
 }
 
 // endUnanswered ends the calls that have waited for an answer long enough, and all that wait
-// when the run is aborted. Otherwise the tools are running, or somebody is asked.
+// for an answer or a client when the run is aborted. Otherwise the tools are running, or somebody is asked.
 func (s *State) endUnanswered(at int64) []Event {
 	var events []Event
 	for _, t := range s.Run.Batch {
 		switch {
-		case t.Query == nil || t.Status != Streaming:
+		case t.Status != Streaming:
+		case t.Host == HostClient && s.Run.Aborting:
+			events = append(events, ToolEnded{Call: t.Call, IsError: true, Output: withOutput(t.Output, s.abortedInClient(t.Call))})
+		case t.Query == nil:
 		case s.Run.Aborting:
 			events = append(events, ToolEnded{Call: t.Call, IsError: true, Output: "Aborted before the tool was run."})
 		case t.Query.Until > 0 && at >= t.Query.Until:
@@ -102,6 +106,13 @@ func (s *State) endUnanswered(at int64) []Event {
 		}
 	}
 	return events
+}
+
+func (s *State) abortedInClient(call CallID) string {
+	if slices.Contains(s.Run.Issued, call) {
+		return "Aborted. The tool had been started, so it may have taken effect."
+	}
+	return "Aborted before the tool was run."
 }
 
 // startTools answers the calls of a pass: each is started, or refused at once when it cannot
@@ -122,7 +133,7 @@ func (s *State) startTools(p Policy, at int64) []Event {
 		if verdict.Query != nil && verdict.Limit > 0 {
 			verdict.Query.Until = at + verdict.Limit
 		}
-		events = append(events, ToolStarted{Call: c.Call, Query: verdict.Query})
+		events = append(events, ToolStarted{Call: c.Call, Host: verdict.Host, Query: verdict.Query})
 	}
 	return events
 }
@@ -236,6 +247,8 @@ func (s *State) nextPass(p Policy) []Event {
 	}
 	asked, unread := s.asked()
 	switch {
+	case run.last && len(s.Queue) == 0:
+		return []Event{RunEnded{Outcome: RunCompleted}}
 	case len(s.Queue) > 0 && !unread:
 		return []Event{SteerDelivered{Item: s.Queue[0].ID}} // one at a time
 	case !asked:
@@ -251,6 +264,9 @@ func (s *State) nextPass(p Policy) []Event {
 // tool results or a message of this run, and whether it is such a message. Notes do not
 // count: they are for the next time the model is asked.
 func (s *State) asked() (asked, unread bool) {
+	if s.Run.resume && s.Run.Pass == 0 {
+		return s.Unanswered(), false
+	}
 	for _, v := range slices.Backward(s.Settled) {
 		switch item := v.(type) {
 		case *Assistant:
@@ -265,6 +281,24 @@ func (s *State) asked() (asked, unread bool) {
 		}
 	}
 	return false, false
+}
+
+// Unanswered reports whether the settled transcript ends with something that no model has
+// answered to the end: a message, tool results, or an answer that broke off.
+func (s *State) Unanswered() bool {
+	for _, v := range slices.Backward(s.Settled) {
+		switch item := v.(type) {
+		case *Assistant:
+			return item.Status != Complete
+		case *Tool:
+			return true
+		case *User:
+			if item.Note == NoteNone {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (s *State) passStarted() Event {
@@ -307,9 +341,9 @@ func (s *State) Recover(repeatable func(tool string) bool, at int64) []Event {
 	if run == nil {
 		return nil
 	}
-	var events []Event
+	events := []Event{TakenUp{}}
 	if run.Live != nil && run.Wait == nil && run.Compaction == nil {
-		events = s.Break("the server was restarted", true, 0, at)
+		events = append(events, s.Break("the server was restarted", true, 0, at)...)
 	}
 	for _, t := range run.Batch {
 		if t.Status != Streaming || t.Host != HostWorkspace || t.Query != nil {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -29,11 +30,17 @@ func (s *State) Apply(r Record) {
 		s.Thinking = e.Thinking
 	case ModeSet:
 		s.Mode = e.Mode
+		if e.Offer != "" {
+			s.Run.Offer = e.Offer
+		}
 	case ItemsCopied, Rewound, NoteAdded, CompactionStarted, CompactionEnded:
 		s.applyContext(r)
 	case RunStarted:
-		s.LastRun = e.Run
-		s.Run = &Run{ID: e.Run, Prompt: e.Prompt, At: r.At, manual: e.Item == ""}
+		s.LastRun, s.RunSeq = e.Run, r.Seq
+		s.Run = &Run{
+			ID: e.Run, Prompt: e.Prompt, At: r.At, Offer: e.Offer,
+			manual: e.Item == "" && !e.Resume, resume: e.Resume,
+		}
 		if e.Item != "" {
 			s.Users++
 			s.settle(&User{ID: e.Item, Run: e.Run, Prompt: e.Prompt, Blocks: e.Blocks, At: r.At})
@@ -45,8 +52,20 @@ func (s *State) Apply(r Record) {
 		s.deliver(e.Item)
 	case PassStarted, BlockStarted, Delta, BlockEnded, PassInterrupted, PassResumed, PassEnded:
 		s.applyPass(r)
-	case ToolStarted, ToolOutput, ToolEnded, QueryAnswered:
+	case ToolStarted, ToolIssued, ToolOutput, ToolEnded, QueryAnswered:
 		s.applyTool(r)
+	case FrontSet:
+		s.Front = maps.Clone(s.Front)
+		if len(e.Value) == 0 {
+			delete(s.Front, e.Key)
+			break
+		}
+		if s.Front == nil {
+			s.Front = make(map[string][]byte)
+		}
+		s.Front[e.Key] = e.Value
+	case TakenUp:
+		s.TakenUp = r.Seq
 	case AbortRequested:
 		s.Run.Aborting, s.Queue = true, nil
 	case RunEnded:
@@ -99,6 +118,7 @@ func (s *State) deliver(id ItemID) {
 	for i, u := range s.Queue {
 		if u.ID == id {
 			s.Queue = append(s.Queue[:i:i], s.Queue[i+1:]...)
+			s.Run.last = false
 			s.settle(u)
 			return
 		}
@@ -207,6 +227,8 @@ func (s *State) applyTool(r Record) {
 			ID: toolItemID(e.Call), Run: run.ID, Call: e.Call, Name: call.Name, Input: call.Input, Host: e.Host,
 			Query: e.Query, At: r.At,
 		})
+	case ToolIssued:
+		run.Issued = append(slices.Clip(run.Issued), e.Call)
 	case QueryAnswered:
 		s.Tool(e.Call).Query = nil
 		s.Grants = append(slices.Clip(s.Grants), e.Grants...)
@@ -218,6 +240,7 @@ func (s *State) applyTool(r Record) {
 		if e.IsError {
 			t.Status = Failed
 		}
+		run.last = run.last || e.Last
 		s.settleBatch()
 	}
 }
@@ -270,5 +293,5 @@ func (s *State) settleBatch() {
 	for _, t := range run.Batch {
 		s.settle(t)
 	}
-	run.Calls, run.Batch, run.outputs = nil, nil, nil
+	run.Calls, run.Batch, run.Issued, run.outputs = nil, nil, nil, nil
 }

@@ -14,6 +14,9 @@ const (
 	MaxCwd      = 4 << 10   // bytes of a working directory
 	MaxPromptID = 128       // bytes of a client's id of a prompt
 	MaxQueue    = 100       // steers in a session's queue
+	MaxFront    = 256       // things that front ends remember of a session
+	MaxFrontKey = 256       // bytes of the key of one
+	MaxFrontSet = 200 << 10 // bytes of one
 )
 
 // Command is a wish of a client.
@@ -28,6 +31,7 @@ type Create struct {
 	Thinking Thinking
 	Parent   ID
 	Origin   string
+	Remote   bool // Cwd is a directory of the client's machine, in its notation; it need not exist here
 }
 
 // Prompt starts a run. With the id of an earlier prompt it does nothing and succeeds, so that
@@ -38,6 +42,8 @@ type Prompt struct {
 	Blocks  []Block // what is sent in place of Text when there is more: Text and Image
 	Context Context // what the model is to know of the project; ignored when it knows it already
 	Added   string  // what a hook adds for the model; may be empty
+	Offer   string  // the blob with the tools that the client runs in this run; empty for those of the workspace
+	Keep    []FrontSet
 }
 
 // Context is what a model is told of the environment and the project of a session.
@@ -98,6 +104,30 @@ const (
 // Rewind takes a user message and everything after it away.
 type Rewind struct{ Item ItemID }
 
+// Resume starts a run that takes up what the last one left unanswered. While a run is in
+// progress, or when nothing is left, it does nothing and succeeds.
+type Resume struct {
+	Offer string
+	Keep  []FrontSet
+}
+
+// Report is what a client that runs tools has to say, all of it at once. What concerns a call
+// that has its result already, or that nobody knows, is passed over: the first result counts.
+type Report struct {
+	Issued []CallID
+	Output []ToolOutput
+	Ended  []ToolEnded
+	Mode   Mode   // the mode from now on; empty for no change
+	Offer  string // the tools of the run in progress from now on, with a Mode
+	Keep   []FrontSet
+}
+
+// Replace makes the first Keep items of the transcript followed by others its whole content.
+type Replace struct {
+	Keep   int
+	Copies []ItemsCopied
+}
+
 // Compact has old items summarised, as far as Through, now. The caller has chosen it so that
 // no call is parted from its result.
 type Compact struct{ Through int }
@@ -112,13 +142,16 @@ func (SetMode) command()     {}
 func (Answer) command()      {}
 func (Rewind) command()      {}
 func (Compact) command()     {}
+func (Resume) command()      {}
+func (Report) command()      {}
+func (Replace) command()     {}
 
 // New returns the event that creates a session, or why it cannot be.
 func New(c Create) (Event, error) {
 	switch {
 	case !c.ID.Valid():
 		return nil, Errorf(Invalid, "session id %q: use 1 to %d letters, digits, - and _", c.ID, maxID)
-	case !filepath.IsAbs(c.Cwd) || len(c.Cwd) > MaxCwd || !utf8.ValidString(c.Cwd) || strings.ContainsRune(c.Cwd, 0):
+	case !filepath.IsAbs(c.Cwd) && !(c.Remote && c.Cwd != "") || len(c.Cwd) > MaxCwd || !utf8.ValidString(c.Cwd) || strings.ContainsRune(c.Cwd, 0):
 		return nil, Errorf(Invalid, "cwd must be an absolute path of at most %d bytes", MaxCwd)
 	case c.Model.IsZero():
 		return nil, Errorf(Invalid, "no model: name one, or set default_model in the configuration")
@@ -128,7 +161,9 @@ func New(c Create) (Event, error) {
 	if err := checkName(c.Name); err != nil {
 		return nil, err
 	}
-	return Created(c), nil
+	return Created{
+		ID: c.ID, Cwd: c.Cwd, Name: c.Name, Model: c.Model, Thinking: c.Thinking, Parent: c.Parent, Origin: c.Origin,
+	}, nil
 }
 
 func checkName(name string) error {
@@ -193,7 +228,17 @@ func (s *State) Decide(cmd Command) ([]Event, error) {
 		return []Event{Renamed(c)}, nil
 	case Answer:
 		return s.decideAnswer(c)
-	case SetMode, Rewind, Compact:
+	case Report:
+		return s.decideReport(c)
+	case Resume:
+		if s.Run != nil || !s.Unanswered() {
+			return nil, nil
+		}
+		if err := s.checkKeep(c.Keep); err != nil {
+			return nil, err
+		}
+		return append(kept(c.Keep), RunStarted{Run: s.LastRun + 1, Offer: c.Offer, Resume: true}), nil
+	case SetMode, Rewind, Compact, Replace:
 		return s.decideIdle(c)
 	}
 	return nil, Errorf(Internal, "unknown command %T", cmd)
@@ -243,6 +288,8 @@ func (s *State) decideIdle(cmd Command) ([]Event, error) {
 			}
 		}
 		return nil, Errorf(NotFound, "there is no message %q of the person to go back to", c.Item)
+	case Replace:
+		return s.decideReplace(c)
 	case Compact:
 		if c.Through <= s.Summarized || c.Through > len(s.Settled) {
 			return nil, Errorf(Invalid, "there is nothing to compact")
@@ -250,6 +297,78 @@ func (s *State) decideIdle(cmd Command) ([]Event, error) {
 		return []Event{RunStarted{Run: s.LastRun + 1}, CompactionStarted(c)}, nil
 	}
 	return nil, Errorf(Internal, "unknown command %T", cmd)
+}
+
+// decideReport takes what is new in a client's report.
+func (s *State) decideReport(c Report) ([]Event, error) {
+	if err := s.checkKeep(c.Keep); err != nil {
+		return nil, err
+	}
+	events := kept(c.Keep)
+	over := make(map[CallID]bool)
+	pending := func(call CallID) bool {
+		t := s.Tool(call)
+		return t != nil && t.Host == HostClient && t.Status == Streaming && !over[call]
+	}
+	for _, call := range c.Issued {
+		if pending(call) && !slices.Contains(s.Run.Issued, call) {
+			events = append(events, ToolIssued{Call: call})
+		}
+	}
+	for _, o := range c.Output {
+		if pending(o.Call) {
+			events = append(events, o)
+		}
+	}
+	if c.Mode != "" {
+		switch {
+		case !c.Mode.Valid():
+			return nil, Errorf(Invalid, "unknown mode %q", c.Mode)
+		case s.Run != nil:
+			events = append(events, ModeSet{Mode: c.Mode, Offer: c.Offer})
+		}
+	}
+	for _, e := range c.Ended {
+		if pending(e.Call) {
+			over[e.Call] = true
+			events = append(events, e)
+		}
+	}
+	return events, nil
+}
+
+func (s *State) decideReplace(c Replace) ([]Event, error) {
+	if c.Keep < 0 || c.Keep > len(s.Settled) {
+		return nil, Errorf(Invalid, "the transcript has %d items, of which %d cannot be kept", len(s.Settled), c.Keep)
+	}
+	var events []Event
+	if c.Keep < len(s.Settled) {
+		events = append(events, Rewound{Items: c.Keep})
+	}
+	for _, items := range c.Copies {
+		events = append(events, items)
+	}
+	return events, nil
+}
+
+func (s *State) checkKeep(sets []FrontSet) error {
+	if len(s.Front)+len(sets) > MaxFront {
+		return Errorf(TooLarge, "a session remembers at most %d things for front ends", MaxFront)
+	}
+	for _, set := range sets {
+		if len(set.Key) > MaxFrontKey || len(set.Value) > MaxFrontSet {
+			return Errorf(TooLarge, "what a front end has a session remember is at most %d bytes", MaxFrontSet)
+		}
+	}
+	return nil
+}
+
+func kept(sets []FrontSet) []Event {
+	var events []Event
+	for _, s := range sets {
+		events = append(events, s)
+	}
+	return events
 }
 
 func (s *State) mustBeIdle() error {
@@ -270,13 +389,16 @@ func (s *State) decidePrompt(c Prompt) ([]Event, error) {
 	if err := checkText(c.ID, text); err != nil {
 		return nil, err
 	}
+	if err := s.checkKeep(c.Keep); err != nil {
+		return nil, err
+	}
 	if s.FindPrompt(c.ID) != nil {
 		return nil, nil
 	}
 	if s.Run != nil {
 		return nil, Errorf(Busy, "The session is busy with another prompt; steer it, abort it, or wait until it is idle")
 	}
-	var events []Event
+	events := kept(c.Keep)
 	users := s.Users
 	note := func(n NoteAdded) {
 		users++
@@ -290,7 +412,7 @@ func (s *State) decidePrompt(c Prompt) ([]Event, error) {
 		note(NoteAdded{Note: NoteHook, Text: c.Added})
 	}
 	return append(events, RunStarted{
-		Run: s.LastRun + 1, Item: userItemID(users + 1), Prompt: c.ID, Blocks: blocks,
+		Run: s.LastRun + 1, Item: userItemID(users + 1), Prompt: c.ID, Blocks: blocks, Offer: c.Offer,
 	}), nil
 }
 

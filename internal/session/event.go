@@ -36,8 +36,11 @@ type ModelSet struct {
 // ThinkingSet changes the thinking level.
 type ThinkingSet struct{ Thinking Thinking }
 
-// ModeSet changes the mode.
-type ModeSet struct{ Mode Mode }
+// ModeSet changes the mode. With an Offer, the tools of the run in progress change with it.
+type ModeSet struct {
+	Mode  Mode
+	Offer string
+}
 
 // ItemsCopied puts settled items of another session, or of a file, into a new session.
 type ItemsCopied struct {
@@ -71,12 +74,15 @@ type CompactionEnded struct {
 }
 
 // RunStarted is an accepted prompt. Its user item is in the transcript from now on. Without
-// an Item it is a compaction that somebody asked for.
+// an Item it is a compaction that somebody asked for or, with Resume, another try at what the
+// run before left unanswered.
 type RunStarted struct {
 	Run    RunID
 	Item   ItemID
 	Prompt string // the client's id of the prompt, or empty
 	Blocks []Block
+	Offer  string // hash of the blob with the tools that a client runs; empty for those of the workspace
+	Resume bool
 }
 
 // SteerQueued puts a user message into the queue of the run.
@@ -141,6 +147,10 @@ type ToolStarted struct {
 	Query *Query
 }
 
+// ToolIssued is the intent to have a client run a call: from now on it may have taken effect.
+// Calls that may be repeated have none.
+type ToolIssued struct{ Call CallID }
+
 // Query asks the person whether a call may run.
 type Query struct {
 	Reason string   // why it is asked
@@ -170,11 +180,23 @@ type ToolEnded struct {
 	Output  string
 	Images  []Image
 	Details json.RawMessage
+	Last    bool // the run ends with this result
 }
 
 // AbortRequested ends the run as soon as what is running has stopped. Queued steers are
 // dropped.
 type AbortRequested struct{}
+
+// FrontSet is something that a front end has to remember beyond a connection. It means
+// nothing to the session. An empty Value removes what was kept under the Key.
+type FrontSet struct {
+	Key   string
+	Value []byte
+}
+
+// TakenUp says that the process, or the actor, that drove the run has ended without warning,
+// and that another one goes on from here.
+type TakenUp struct{}
 
 // RunEnded makes the session idle.
 type RunEnded struct {
@@ -219,3 +241,6 @@ func (NoteAdded) event()         {}
 func (CompactionStarted) event() {}
 func (CompactionEnded) event()   {}
 func (QueryAnswered) event()     {}
+func (ToolIssued) event()        {}
+func (FrontSet) event()          {}
+func (TakenUp) event()           {}

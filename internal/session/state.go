@@ -45,6 +45,10 @@ type Head struct {
 	Summarized int // items before it are replaced by Summary
 	Shortened  int // tool outputs of items before it are shortened
 	Compacted  int // items there were when that changed last
+
+	RunSeq  Seq               // of the event that began the newest run
+	TakenUp Seq               // of the newest TakenUp
+	Front   map[string][]byte // what front ends remember; shared by clones, so never changed in place
 }
 
 // Run is a run in progress.
@@ -54,8 +58,10 @@ type Run struct {
 	At       int64 // when it began, milliseconds since 1970
 	Pass     int   // passes begun
 	Aborting bool
-	Attempt  int // breaks of the current pass since it last made progress
-	Breaks   int // breaks of the whole run, which tell requests apart and are limited
+	Offer    string   // the blob with the tools that a client runs, or empty
+	Issued   []CallID // calls of Batch that a client may have begun to run
+	Attempt  int      // breaks of the current pass since it last made progress
+	Breaks   int      // breaks of the whole run, which tell requests apart and are limited
 
 	// Live is the assistant item that streams in, nil between passes.
 	Live *Assistant
@@ -69,6 +75,8 @@ type Run struct {
 	Batch []*Tool
 
 	manual      bool // it began as a compaction that somebody asked for
+	resume      bool // it began as another try at what the run before left unanswered
+	last        bool // a result has said that the run ends with it
 	compactions int  // compactions since the last pass that succeeded
 	overflowed  bool // the current pass did not fit the context window before
 
@@ -159,6 +167,7 @@ func (s *State) Clone() *State {
 		r := *s.Run
 		r.texts, r.outputs = nil, nil
 		r.Calls = slices.Clip(r.Calls)
+		r.Issued = slices.Clip(r.Issued)
 		if r.Live != nil {
 			live := *r.Live
 			live.Blocks = append([]Block(nil), live.Blocks...)

@@ -276,6 +276,9 @@ type Record struct {
 	//	*Record_CompactionStarted
 	//	*Record_CompactionEnded
 	//	*Record_QueryAnswered
+	//	*Record_ToolIssued
+	//	*Record_FrontSet
+	//	*Record_TakenUp
 	Event         isRecord_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -573,6 +576,33 @@ func (x *Record) GetQueryAnswered() *QueryAnswered {
 	return nil
 }
 
+func (x *Record) GetToolIssued() *ToolIssued {
+	if x != nil {
+		if x, ok := x.Event.(*Record_ToolIssued); ok {
+			return x.ToolIssued
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetFrontSet() *FrontSet {
+	if x != nil {
+		if x, ok := x.Event.(*Record_FrontSet); ok {
+			return x.FrontSet
+		}
+	}
+	return nil
+}
+
+func (x *Record) GetTakenUp() *TakenUp {
+	if x != nil {
+		if x, ok := x.Event.(*Record_TakenUp); ok {
+			return x.TakenUp
+		}
+	}
+	return nil
+}
+
 type isRecord_Event interface {
 	isRecord_Event()
 }
@@ -682,6 +712,18 @@ type Record_QueryAnswered struct {
 	QueryAnswered *QueryAnswered `protobuf:"bytes,40,opt,name=query_answered,json=queryAnswered,oneof"`
 }
 
+type Record_ToolIssued struct {
+	ToolIssued *ToolIssued `protobuf:"bytes,41,opt,name=tool_issued,json=toolIssued,oneof"`
+}
+
+type Record_FrontSet struct {
+	FrontSet *FrontSet `protobuf:"bytes,42,opt,name=front_set,json=frontSet,oneof"`
+}
+
+type Record_TakenUp struct {
+	TakenUp *TakenUp `protobuf:"bytes,43,opt,name=taken_up,json=takenUp,oneof"`
+}
+
 func (*Record_Created) isRecord_Event() {}
 
 func (*Record_Renamed) isRecord_Event() {}
@@ -733,6 +775,12 @@ func (*Record_CompactionStarted) isRecord_Event() {}
 func (*Record_CompactionEnded) isRecord_Event() {}
 
 func (*Record_QueryAnswered) isRecord_Event() {}
+
+func (*Record_ToolIssued) isRecord_Event() {}
+
+func (*Record_FrontSet) isRecord_Event() {}
+
+func (*Record_TakenUp) isRecord_Event() {}
 
 type Created struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -969,6 +1017,7 @@ func (x *ThinkingSet) GetThinking() string {
 type ModeSet struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Mode          string                 `protobuf:"bytes,1,opt,name=mode" json:"mode,omitempty"`
+	Offer         string                 `protobuf:"bytes,2,opt,name=offer" json:"offer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1006,6 +1055,13 @@ func (*ModeSet) Descriptor() ([]byte, []int) {
 func (x *ModeSet) GetMode() string {
 	if x != nil {
 		return x.Mode
+	}
+	return ""
+}
+
+func (x *ModeSet) GetOffer() string {
+	if x != nil {
+		return x.Offer
 	}
 	return ""
 }
@@ -1308,6 +1364,8 @@ type RunStarted struct {
 	Item          string                 `protobuf:"bytes,2,opt,name=item" json:"item,omitempty"`
 	Prompt        string                 `protobuf:"bytes,3,opt,name=prompt" json:"prompt,omitempty"`
 	Blocks        []*Block               `protobuf:"bytes,4,rep,name=blocks" json:"blocks,omitempty"`
+	Offer         string                 `protobuf:"bytes,5,opt,name=offer" json:"offer,omitempty"`
+	Resume        bool                   `protobuf:"varint,6,opt,name=resume" json:"resume,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1368,6 +1426,20 @@ func (x *RunStarted) GetBlocks() []*Block {
 		return x.Blocks
 	}
 	return nil
+}
+
+func (x *RunStarted) GetOffer() string {
+	if x != nil {
+		return x.Offer
+	}
+	return ""
+}
+
+func (x *RunStarted) GetResume() bool {
+	if x != nil {
+		return x.Resume
+	}
+	return false
 }
 
 type SteerQueued struct {
@@ -2127,6 +2199,7 @@ type ToolEnded struct {
 	Images  []*Image               `protobuf:"bytes,4,rep,name=images" json:"images,omitempty"`
 	// JSON text.
 	Details       []byte `protobuf:"bytes,5,opt,name=details" json:"details,omitempty"`
+	Last          bool   `protobuf:"varint,6,opt,name=last" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2196,6 +2269,146 @@ func (x *ToolEnded) GetDetails() []byte {
 	return nil
 }
 
+func (x *ToolEnded) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
+type ToolIssued struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Call          string                 `protobuf:"bytes,1,opt,name=call" json:"call,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolIssued) Reset() {
+	*x = ToolIssued{}
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolIssued) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolIssued) ProtoMessage() {}
+
+func (x *ToolIssued) ProtoReflect() protoreflect.Message {
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolIssued.ProtoReflect.Descriptor instead.
+func (*ToolIssued) Descriptor() ([]byte, []int) {
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ToolIssued) GetCall() string {
+	if x != nil {
+		return x.Call
+	}
+	return ""
+}
+
+// FrontSet is what a front end remembers; an empty value removes it.
+type FrontSet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key" json:"key,omitempty"`
+	Value         []byte                 `protobuf:"bytes,2,opt,name=value" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FrontSet) Reset() {
+	*x = FrontSet{}
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FrontSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FrontSet) ProtoMessage() {}
+
+func (x *FrontSet) ProtoReflect() protoreflect.Message {
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FrontSet.ProtoReflect.Descriptor instead.
+func (*FrontSet) Descriptor() ([]byte, []int) {
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *FrontSet) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *FrontSet) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+type TakenUp struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TakenUp) Reset() {
+	*x = TakenUp{}
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TakenUp) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TakenUp) ProtoMessage() {}
+
+func (x *TakenUp) ProtoReflect() protoreflect.Message {
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TakenUp.ProtoReflect.Descriptor instead.
+func (*TakenUp) Descriptor() ([]byte, []int) {
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{28}
+}
+
 type AbortRequested struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2204,7 +2417,7 @@ type AbortRequested struct {
 
 func (x *AbortRequested) Reset() {
 	*x = AbortRequested{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[26]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2429,7 @@ func (x *AbortRequested) String() string {
 func (*AbortRequested) ProtoMessage() {}
 
 func (x *AbortRequested) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[26]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2442,7 @@ func (x *AbortRequested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortRequested.ProtoReflect.Descriptor instead.
 func (*AbortRequested) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{26}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{29}
 }
 
 type RunEnded struct {
@@ -2242,7 +2455,7 @@ type RunEnded struct {
 
 func (x *RunEnded) Reset() {
 	*x = RunEnded{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[27]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2254,7 +2467,7 @@ func (x *RunEnded) String() string {
 func (*RunEnded) ProtoMessage() {}
 
 func (x *RunEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[27]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2267,7 +2480,7 @@ func (x *RunEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEnded.ProtoReflect.Descriptor instead.
 func (*RunEnded) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{27}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RunEnded) GetOutcome() Outcome {
@@ -2295,7 +2508,7 @@ type Items struct {
 
 func (x *Items) Reset() {
 	*x = Items{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[28]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2520,7 @@ func (x *Items) String() string {
 func (*Items) ProtoMessage() {}
 
 func (x *Items) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[28]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2533,7 @@ func (x *Items) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Items.ProtoReflect.Descriptor instead.
 func (*Items) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{28}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Items) GetItems() []*Item {
@@ -2345,7 +2558,7 @@ type Item struct {
 
 func (x *Item) Reset() {
 	*x = Item{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[29]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2357,7 +2570,7 @@ func (x *Item) String() string {
 func (*Item) ProtoMessage() {}
 
 func (x *Item) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[29]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2370,7 +2583,7 @@ func (x *Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Item.ProtoReflect.Descriptor instead.
 func (*Item) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{29}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Item) GetItem() isItem_Item {
@@ -2445,7 +2658,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[30]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2457,7 +2670,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[30]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2470,7 +2683,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{30}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *User) GetId() string {
@@ -2542,7 +2755,7 @@ type Assistant struct {
 
 func (x *Assistant) Reset() {
 	*x = Assistant{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[31]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2554,7 +2767,7 @@ func (x *Assistant) String() string {
 func (*Assistant) ProtoMessage() {}
 
 func (x *Assistant) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[31]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2567,7 +2780,7 @@ func (x *Assistant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assistant.ProtoReflect.Descriptor instead.
 func (*Assistant) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{31}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Assistant) GetId() string {
@@ -2669,7 +2882,7 @@ type Tool struct {
 
 func (x *Tool) Reset() {
 	*x = Tool{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[32]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2894,7 @@ func (x *Tool) String() string {
 func (*Tool) ProtoMessage() {}
 
 func (x *Tool) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[32]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2907,7 @@ func (x *Tool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tool.ProtoReflect.Descriptor instead.
 func (*Tool) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{32}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Tool) GetId() string {
@@ -2796,27 +3009,31 @@ type Head struct {
 	// Milliseconds since 1970.
 	CreatedAt int64 `protobuf:"varint,9,opt,name=created_at,json=createdAt" json:"created_at,omitempty"`
 	// Milliseconds since 1970.
-	UpdatedAt     int64    `protobuf:"varint,10,opt,name=updated_at,json=updatedAt" json:"updated_at,omitempty"`
-	Seq           uint64   `protobuf:"varint,11,opt,name=seq" json:"seq,omitempty"`
-	LastRun       uint32   `protobuf:"varint,12,opt,name=last_run,json=lastRun" json:"last_run,omitempty"`
-	LastOutcome   Outcome  `protobuf:"varint,13,opt,name=last_outcome,json=lastOutcome,enum=roost.eventlog.v1.Outcome" json:"last_outcome,omitempty"`
-	LastError     string   `protobuf:"bytes,14,opt,name=last_error,json=lastError" json:"last_error,omitempty"`
-	Users         uint32   `protobuf:"varint,15,opt,name=users" json:"users,omitempty"`
-	Usage         *Usage   `protobuf:"bytes,16,opt,name=usage" json:"usage,omitempty"`
-	Mode          string   `protobuf:"bytes,17,opt,name=mode" json:"mode,omitempty"`
-	Context       string   `protobuf:"bytes,18,opt,name=context" json:"context,omitempty"`
-	Grants        []string `protobuf:"bytes,19,rep,name=grants" json:"grants,omitempty"`
-	Summary       string   `protobuf:"bytes,20,opt,name=summary" json:"summary,omitempty"`
-	Summarized    uint32   `protobuf:"varint,21,opt,name=summarized" json:"summarized,omitempty"`
-	Shortened     uint32   `protobuf:"varint,22,opt,name=shortened" json:"shortened,omitempty"`
-	Compacted     uint32   `protobuf:"varint,23,opt,name=compacted" json:"compacted,omitempty"`
+	UpdatedAt   int64    `protobuf:"varint,10,opt,name=updated_at,json=updatedAt" json:"updated_at,omitempty"`
+	Seq         uint64   `protobuf:"varint,11,opt,name=seq" json:"seq,omitempty"`
+	LastRun     uint32   `protobuf:"varint,12,opt,name=last_run,json=lastRun" json:"last_run,omitempty"`
+	LastOutcome Outcome  `protobuf:"varint,13,opt,name=last_outcome,json=lastOutcome,enum=roost.eventlog.v1.Outcome" json:"last_outcome,omitempty"`
+	LastError   string   `protobuf:"bytes,14,opt,name=last_error,json=lastError" json:"last_error,omitempty"`
+	Users       uint32   `protobuf:"varint,15,opt,name=users" json:"users,omitempty"`
+	Usage       *Usage   `protobuf:"bytes,16,opt,name=usage" json:"usage,omitempty"`
+	Mode        string   `protobuf:"bytes,17,opt,name=mode" json:"mode,omitempty"`
+	Context     string   `protobuf:"bytes,18,opt,name=context" json:"context,omitempty"`
+	Grants      []string `protobuf:"bytes,19,rep,name=grants" json:"grants,omitempty"`
+	Summary     string   `protobuf:"bytes,20,opt,name=summary" json:"summary,omitempty"`
+	Summarized  uint32   `protobuf:"varint,21,opt,name=summarized" json:"summarized,omitempty"`
+	Shortened   uint32   `protobuf:"varint,22,opt,name=shortened" json:"shortened,omitempty"`
+	Compacted   uint32   `protobuf:"varint,23,opt,name=compacted" json:"compacted,omitempty"`
+	RunSeq      uint64   `protobuf:"varint,24,opt,name=run_seq,json=runSeq" json:"run_seq,omitempty"`
+	TakenUp     uint64   `protobuf:"varint,25,opt,name=taken_up,json=takenUp" json:"taken_up,omitempty"`
+	// In the order of their keys.
+	Front         []*FrontSet `protobuf:"bytes,26,rep,name=front" json:"front,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Head) Reset() {
 	*x = Head{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[33]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +3045,7 @@ func (x *Head) String() string {
 func (*Head) ProtoMessage() {}
 
 func (x *Head) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[33]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +3058,7 @@ func (x *Head) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Head.ProtoReflect.Descriptor instead.
 func (*Head) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{33}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Head) GetVersion() uint32 {
@@ -3005,6 +3222,27 @@ func (x *Head) GetCompacted() uint32 {
 	return 0
 }
 
+func (x *Head) GetRunSeq() uint64 {
+	if x != nil {
+		return x.RunSeq
+	}
+	return 0
+}
+
+func (x *Head) GetTakenUp() uint64 {
+	if x != nil {
+		return x.TakenUp
+	}
+	return 0
+}
+
+func (x *Head) GetFront() []*FrontSet {
+	if x != nil {
+		return x.Front
+	}
+	return nil
+}
+
 type Block struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Block:
@@ -3020,7 +3258,7 @@ type Block struct {
 
 func (x *Block) Reset() {
 	*x = Block{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[34]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3032,7 +3270,7 @@ func (x *Block) String() string {
 func (*Block) ProtoMessage() {}
 
 func (x *Block) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[34]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3045,7 +3283,7 @@ func (x *Block) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Block.ProtoReflect.Descriptor instead.
 func (*Block) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{34}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Block) GetBlock() isBlock_Block {
@@ -3128,7 +3366,7 @@ type Text struct {
 
 func (x *Text) Reset() {
 	*x = Text{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[35]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3140,7 +3378,7 @@ func (x *Text) String() string {
 func (*Text) ProtoMessage() {}
 
 func (x *Text) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[35]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3153,7 +3391,7 @@ func (x *Text) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Text.ProtoReflect.Descriptor instead.
 func (*Text) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{35}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Text) GetText() string {
@@ -3174,7 +3412,7 @@ type Reasoning struct {
 
 func (x *Reasoning) Reset() {
 	*x = Reasoning{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[36]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3186,7 +3424,7 @@ func (x *Reasoning) String() string {
 func (*Reasoning) ProtoMessage() {}
 
 func (x *Reasoning) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[36]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3199,7 +3437,7 @@ func (x *Reasoning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reasoning.ProtoReflect.Descriptor instead.
 func (*Reasoning) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{36}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Reasoning) GetText() string {
@@ -3236,7 +3474,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[37]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3248,7 +3486,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[37]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3261,7 +3499,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{37}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Image) GetMime() string {
@@ -3298,7 +3536,7 @@ type ToolCall struct {
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[38]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3310,7 +3548,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[38]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3323,7 +3561,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{38}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ToolCall) GetCall() string {
@@ -3364,7 +3602,7 @@ type ModelRef struct {
 
 func (x *ModelRef) Reset() {
 	*x = ModelRef{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[39]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3376,7 +3614,7 @@ func (x *ModelRef) String() string {
 func (*ModelRef) ProtoMessage() {}
 
 func (x *ModelRef) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[39]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3389,7 +3627,7 @@ func (x *ModelRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelRef.ProtoReflect.Descriptor instead.
 func (*ModelRef) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{39}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ModelRef) GetProvider() string {
@@ -3424,7 +3662,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[40]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3436,7 +3674,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_eventlog_v1_eventlog_proto_msgTypes[40]
+	mi := &file_eventlog_v1_eventlog_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3449,7 +3687,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{40}
+	return file_eventlog_v1_eventlog_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Usage) GetInput() int64 {
@@ -3519,7 +3757,7 @@ var File_eventlog_v1_eventlog_proto protoreflect.FileDescriptor
 
 const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\n" +
-	"\x1aeventlog/v1/eventlog.proto\x12\x11roost.eventlog.v1\"\xa1\x0e\n" +
+	"\x1aeventlog/v1/eventlog.proto\x12\x11roost.eventlog.v1\"\xd8\x0f\n" +
 	"\x06Record\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x0e\n" +
 	"\x02at\x18\x02 \x01(\x03R\x02at\x12\x18\n" +
@@ -3555,7 +3793,11 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"note_added\x18% \x01(\v2\x1c.roost.eventlog.v1.NoteAddedH\x00R\tnoteAdded\x12U\n" +
 	"\x12compaction_started\x18& \x01(\v2$.roost.eventlog.v1.CompactionStartedH\x00R\x11compactionStarted\x12O\n" +
 	"\x10compaction_ended\x18' \x01(\v2\".roost.eventlog.v1.CompactionEndedH\x00R\x0fcompactionEnded\x12I\n" +
-	"\x0equery_answered\x18( \x01(\v2 .roost.eventlog.v1.QueryAnsweredH\x00R\rqueryAnsweredB\a\n" +
+	"\x0equery_answered\x18( \x01(\v2 .roost.eventlog.v1.QueryAnsweredH\x00R\rqueryAnswered\x12@\n" +
+	"\vtool_issued\x18) \x01(\v2\x1d.roost.eventlog.v1.ToolIssuedH\x00R\n" +
+	"toolIssued\x12:\n" +
+	"\tfront_set\x18* \x01(\v2\x1b.roost.eventlog.v1.FrontSetH\x00R\bfrontSet\x127\n" +
+	"\btaken_up\x18+ \x01(\v2\x1a.roost.eventlog.v1.TakenUpH\x00R\atakenUpB\a\n" +
 	"\x05event\"\xbe\x01\n" +
 	"\aCreated\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
@@ -3571,9 +3813,10 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\x05model\x18\x01 \x01(\v2\x1b.roost.eventlog.v1.ModelRefR\x05model\x12\x1a\n" +
 	"\bthinking\x18\x02 \x01(\tR\bthinking\")\n" +
 	"\vThinkingSet\x12\x1a\n" +
-	"\bthinking\x18\x01 \x01(\tR\bthinking\"\x1d\n" +
+	"\bthinking\x18\x01 \x01(\tR\bthinking\"3\n" +
 	"\aModeSet\x12\x12\n" +
-	"\x04mode\x18\x01 \x01(\tR\x04mode\"m\n" +
+	"\x04mode\x18\x01 \x01(\tR\x04mode\x12\x14\n" +
+	"\x05offer\x18\x02 \x01(\tR\x05offer\"m\n" +
 	"\vItemsCopied\x12-\n" +
 	"\x05items\x18\x01 \x03(\v2\x17.roost.eventlog.v1.ItemR\x05items\x12\x19\n" +
 	"\blast_run\x18\x02 \x01(\rR\alastRun\x12\x14\n" +
@@ -3594,13 +3837,15 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x1c\n" +
 	"\tshortened\x18\x03 \x01(\rR\tshortened\x12.\n" +
 	"\x05usage\x18\x04 \x01(\v2\x18.roost.eventlog.v1.UsageR\x05usage\x12\x14\n" +
-	"\x05error\x18\x05 \x01(\tR\x05error\"|\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error\"\xaa\x01\n" +
 	"\n" +
 	"RunStarted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\rR\x03run\x12\x12\n" +
 	"\x04item\x18\x02 \x01(\tR\x04item\x12\x16\n" +
 	"\x06prompt\x18\x03 \x01(\tR\x06prompt\x120\n" +
-	"\x06blocks\x18\x04 \x03(\v2\x18.roost.eventlog.v1.BlockR\x06blocks\"k\n" +
+	"\x06blocks\x18\x04 \x03(\v2\x18.roost.eventlog.v1.BlockR\x06blocks\x12\x14\n" +
+	"\x05offer\x18\x05 \x01(\tR\x05offer\x12\x16\n" +
+	"\x06resume\x18\x06 \x01(\bR\x06resume\"k\n" +
 	"\vSteerQueued\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x16\n" +
 	"\x06prompt\x18\x02 \x01(\tR\x06prompt\x120\n" +
@@ -3650,13 +3895,21 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"ToolOutput\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x18\n" +
-	"\areplace\x18\x03 \x01(\bR\areplace\"\x9e\x01\n" +
+	"\areplace\x18\x03 \x01(\bR\areplace\"\xb2\x01\n" +
 	"\tToolEnded\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12\x19\n" +
 	"\bis_error\x18\x02 \x01(\bR\aisError\x12\x16\n" +
 	"\x06output\x18\x03 \x01(\tR\x06output\x120\n" +
 	"\x06images\x18\x04 \x03(\v2\x18.roost.eventlog.v1.ImageR\x06images\x12\x18\n" +
-	"\adetails\x18\x05 \x01(\fR\adetails\"\x10\n" +
+	"\adetails\x18\x05 \x01(\fR\adetails\x12\x12\n" +
+	"\x04last\x18\x06 \x01(\bR\x04last\" \n" +
+	"\n" +
+	"ToolIssued\x12\x12\n" +
+	"\x04call\x18\x01 \x01(\tR\x04call\"2\n" +
+	"\bFrontSet\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"\t\n" +
+	"\aTakenUp\"\x10\n" +
 	"\x0eAbortRequested\"V\n" +
 	"\bRunEnded\x124\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1a.roost.eventlog.v1.OutcomeR\aoutcome\x12\x14\n" +
@@ -3702,7 +3955,7 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\adetails\x18\n" +
 	" \x01(\fR\adetails\x12\x0e\n" +
 	"\x02at\x18\v \x01(\x03R\x02at\x12.\n" +
-	"\x05query\x18\f \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\"\xa0\x05\n" +
+	"\x05query\x18\f \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\"\x87\x06\n" +
 	"\x04Head\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x10\n" +
@@ -3732,7 +3985,10 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"summarized\x18\x15 \x01(\rR\n" +
 	"summarized\x12\x1c\n" +
 	"\tshortened\x18\x16 \x01(\rR\tshortened\x12\x1c\n" +
-	"\tcompacted\x18\x17 \x01(\rR\tcompacted\"\xeb\x01\n" +
+	"\tcompacted\x18\x17 \x01(\rR\tcompacted\x12\x17\n" +
+	"\arun_seq\x18\x18 \x01(\x04R\x06runSeq\x12\x19\n" +
+	"\btaken_up\x18\x19 \x01(\x04R\atakenUp\x121\n" +
+	"\x05front\x18\x1a \x03(\v2\x1b.roost.eventlog.v1.FrontSetR\x05front\"\xeb\x01\n" +
 	"\x05Block\x12-\n" +
 	"\x04text\x18\x01 \x01(\v2\x17.roost.eventlog.v1.TextH\x00R\x04text\x12<\n" +
 	"\treasoning\x18\x02 \x01(\v2\x1c.roost.eventlog.v1.ReasoningH\x00R\treasoning\x120\n" +
@@ -3807,7 +4063,7 @@ func file_eventlog_v1_eventlog_proto_rawDescGZIP() []byte {
 }
 
 var file_eventlog_v1_eventlog_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_eventlog_v1_eventlog_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_eventlog_v1_eventlog_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_eventlog_v1_eventlog_proto_goTypes = []any{
 	(Status)(0),               // 0: roost.eventlog.v1.Status
 	(StopReason)(0),           // 1: roost.eventlog.v1.StopReason
@@ -3839,21 +4095,24 @@ var file_eventlog_v1_eventlog_proto_goTypes = []any{
 	(*QueryAnswered)(nil),     // 27: roost.eventlog.v1.QueryAnswered
 	(*ToolOutput)(nil),        // 28: roost.eventlog.v1.ToolOutput
 	(*ToolEnded)(nil),         // 29: roost.eventlog.v1.ToolEnded
-	(*AbortRequested)(nil),    // 30: roost.eventlog.v1.AbortRequested
-	(*RunEnded)(nil),          // 31: roost.eventlog.v1.RunEnded
-	(*Items)(nil),             // 32: roost.eventlog.v1.Items
-	(*Item)(nil),              // 33: roost.eventlog.v1.Item
-	(*User)(nil),              // 34: roost.eventlog.v1.User
-	(*Assistant)(nil),         // 35: roost.eventlog.v1.Assistant
-	(*Tool)(nil),              // 36: roost.eventlog.v1.Tool
-	(*Head)(nil),              // 37: roost.eventlog.v1.Head
-	(*Block)(nil),             // 38: roost.eventlog.v1.Block
-	(*Text)(nil),              // 39: roost.eventlog.v1.Text
-	(*Reasoning)(nil),         // 40: roost.eventlog.v1.Reasoning
-	(*Image)(nil),             // 41: roost.eventlog.v1.Image
-	(*ToolCall)(nil),          // 42: roost.eventlog.v1.ToolCall
-	(*ModelRef)(nil),          // 43: roost.eventlog.v1.ModelRef
-	(*Usage)(nil),             // 44: roost.eventlog.v1.Usage
+	(*ToolIssued)(nil),        // 30: roost.eventlog.v1.ToolIssued
+	(*FrontSet)(nil),          // 31: roost.eventlog.v1.FrontSet
+	(*TakenUp)(nil),           // 32: roost.eventlog.v1.TakenUp
+	(*AbortRequested)(nil),    // 33: roost.eventlog.v1.AbortRequested
+	(*RunEnded)(nil),          // 34: roost.eventlog.v1.RunEnded
+	(*Items)(nil),             // 35: roost.eventlog.v1.Items
+	(*Item)(nil),              // 36: roost.eventlog.v1.Item
+	(*User)(nil),              // 37: roost.eventlog.v1.User
+	(*Assistant)(nil),         // 38: roost.eventlog.v1.Assistant
+	(*Tool)(nil),              // 39: roost.eventlog.v1.Tool
+	(*Head)(nil),              // 40: roost.eventlog.v1.Head
+	(*Block)(nil),             // 41: roost.eventlog.v1.Block
+	(*Text)(nil),              // 42: roost.eventlog.v1.Text
+	(*Reasoning)(nil),         // 43: roost.eventlog.v1.Reasoning
+	(*Image)(nil),             // 44: roost.eventlog.v1.Image
+	(*ToolCall)(nil),          // 45: roost.eventlog.v1.ToolCall
+	(*ModelRef)(nil),          // 46: roost.eventlog.v1.ModelRef
+	(*Usage)(nil),             // 47: roost.eventlog.v1.Usage
 }
 var file_eventlog_v1_eventlog_proto_depIdxs = []int32{
 	5,  // 0: roost.eventlog.v1.Record.created:type_name -> roost.eventlog.v1.Created
@@ -3873,8 +4132,8 @@ var file_eventlog_v1_eventlog_proto_depIdxs = []int32{
 	25, // 14: roost.eventlog.v1.Record.tool_started:type_name -> roost.eventlog.v1.ToolStarted
 	28, // 15: roost.eventlog.v1.Record.tool_output:type_name -> roost.eventlog.v1.ToolOutput
 	29, // 16: roost.eventlog.v1.Record.tool_ended:type_name -> roost.eventlog.v1.ToolEnded
-	30, // 17: roost.eventlog.v1.Record.abort_requested:type_name -> roost.eventlog.v1.AbortRequested
-	31, // 18: roost.eventlog.v1.Record.run_ended:type_name -> roost.eventlog.v1.RunEnded
+	33, // 17: roost.eventlog.v1.Record.abort_requested:type_name -> roost.eventlog.v1.AbortRequested
+	34, // 18: roost.eventlog.v1.Record.run_ended:type_name -> roost.eventlog.v1.RunEnded
 	9,  // 19: roost.eventlog.v1.Record.mode_set:type_name -> roost.eventlog.v1.ModeSet
 	10, // 20: roost.eventlog.v1.Record.items_copied:type_name -> roost.eventlog.v1.ItemsCopied
 	11, // 21: roost.eventlog.v1.Record.rewound:type_name -> roost.eventlog.v1.Rewound
@@ -3882,47 +4141,51 @@ var file_eventlog_v1_eventlog_proto_depIdxs = []int32{
 	13, // 23: roost.eventlog.v1.Record.compaction_started:type_name -> roost.eventlog.v1.CompactionStarted
 	14, // 24: roost.eventlog.v1.Record.compaction_ended:type_name -> roost.eventlog.v1.CompactionEnded
 	27, // 25: roost.eventlog.v1.Record.query_answered:type_name -> roost.eventlog.v1.QueryAnswered
-	43, // 26: roost.eventlog.v1.Created.model:type_name -> roost.eventlog.v1.ModelRef
-	43, // 27: roost.eventlog.v1.ModelSet.model:type_name -> roost.eventlog.v1.ModelRef
-	33, // 28: roost.eventlog.v1.ItemsCopied.items:type_name -> roost.eventlog.v1.Item
-	44, // 29: roost.eventlog.v1.CompactionEnded.usage:type_name -> roost.eventlog.v1.Usage
-	38, // 30: roost.eventlog.v1.RunStarted.blocks:type_name -> roost.eventlog.v1.Block
-	38, // 31: roost.eventlog.v1.SteerQueued.blocks:type_name -> roost.eventlog.v1.Block
-	43, // 32: roost.eventlog.v1.PassStarted.model:type_name -> roost.eventlog.v1.ModelRef
-	38, // 33: roost.eventlog.v1.BlockStarted.block:type_name -> roost.eventlog.v1.Block
-	0,  // 34: roost.eventlog.v1.PassEnded.status:type_name -> roost.eventlog.v1.Status
-	1,  // 35: roost.eventlog.v1.PassEnded.stop:type_name -> roost.eventlog.v1.StopReason
-	44, // 36: roost.eventlog.v1.PassEnded.usage:type_name -> roost.eventlog.v1.Usage
-	2,  // 37: roost.eventlog.v1.ToolStarted.host:type_name -> roost.eventlog.v1.Host
-	26, // 38: roost.eventlog.v1.ToolStarted.query:type_name -> roost.eventlog.v1.Query
-	41, // 39: roost.eventlog.v1.ToolEnded.images:type_name -> roost.eventlog.v1.Image
-	3,  // 40: roost.eventlog.v1.RunEnded.outcome:type_name -> roost.eventlog.v1.Outcome
-	33, // 41: roost.eventlog.v1.Items.items:type_name -> roost.eventlog.v1.Item
-	34, // 42: roost.eventlog.v1.Item.user:type_name -> roost.eventlog.v1.User
-	35, // 43: roost.eventlog.v1.Item.assistant:type_name -> roost.eventlog.v1.Assistant
-	36, // 44: roost.eventlog.v1.Item.tool:type_name -> roost.eventlog.v1.Tool
-	38, // 45: roost.eventlog.v1.User.blocks:type_name -> roost.eventlog.v1.Block
-	43, // 46: roost.eventlog.v1.Assistant.model:type_name -> roost.eventlog.v1.ModelRef
-	38, // 47: roost.eventlog.v1.Assistant.blocks:type_name -> roost.eventlog.v1.Block
-	0,  // 48: roost.eventlog.v1.Assistant.status:type_name -> roost.eventlog.v1.Status
-	1,  // 49: roost.eventlog.v1.Assistant.stop:type_name -> roost.eventlog.v1.StopReason
-	44, // 50: roost.eventlog.v1.Assistant.usage:type_name -> roost.eventlog.v1.Usage
-	2,  // 51: roost.eventlog.v1.Tool.host:type_name -> roost.eventlog.v1.Host
-	0,  // 52: roost.eventlog.v1.Tool.status:type_name -> roost.eventlog.v1.Status
-	41, // 53: roost.eventlog.v1.Tool.images:type_name -> roost.eventlog.v1.Image
-	26, // 54: roost.eventlog.v1.Tool.query:type_name -> roost.eventlog.v1.Query
-	43, // 55: roost.eventlog.v1.Head.model:type_name -> roost.eventlog.v1.ModelRef
-	3,  // 56: roost.eventlog.v1.Head.last_outcome:type_name -> roost.eventlog.v1.Outcome
-	44, // 57: roost.eventlog.v1.Head.usage:type_name -> roost.eventlog.v1.Usage
-	39, // 58: roost.eventlog.v1.Block.text:type_name -> roost.eventlog.v1.Text
-	40, // 59: roost.eventlog.v1.Block.reasoning:type_name -> roost.eventlog.v1.Reasoning
-	41, // 60: roost.eventlog.v1.Block.image:type_name -> roost.eventlog.v1.Image
-	42, // 61: roost.eventlog.v1.Block.tool_call:type_name -> roost.eventlog.v1.ToolCall
-	62, // [62:62] is the sub-list for method output_type
-	62, // [62:62] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	30, // 26: roost.eventlog.v1.Record.tool_issued:type_name -> roost.eventlog.v1.ToolIssued
+	31, // 27: roost.eventlog.v1.Record.front_set:type_name -> roost.eventlog.v1.FrontSet
+	32, // 28: roost.eventlog.v1.Record.taken_up:type_name -> roost.eventlog.v1.TakenUp
+	46, // 29: roost.eventlog.v1.Created.model:type_name -> roost.eventlog.v1.ModelRef
+	46, // 30: roost.eventlog.v1.ModelSet.model:type_name -> roost.eventlog.v1.ModelRef
+	36, // 31: roost.eventlog.v1.ItemsCopied.items:type_name -> roost.eventlog.v1.Item
+	47, // 32: roost.eventlog.v1.CompactionEnded.usage:type_name -> roost.eventlog.v1.Usage
+	41, // 33: roost.eventlog.v1.RunStarted.blocks:type_name -> roost.eventlog.v1.Block
+	41, // 34: roost.eventlog.v1.SteerQueued.blocks:type_name -> roost.eventlog.v1.Block
+	46, // 35: roost.eventlog.v1.PassStarted.model:type_name -> roost.eventlog.v1.ModelRef
+	41, // 36: roost.eventlog.v1.BlockStarted.block:type_name -> roost.eventlog.v1.Block
+	0,  // 37: roost.eventlog.v1.PassEnded.status:type_name -> roost.eventlog.v1.Status
+	1,  // 38: roost.eventlog.v1.PassEnded.stop:type_name -> roost.eventlog.v1.StopReason
+	47, // 39: roost.eventlog.v1.PassEnded.usage:type_name -> roost.eventlog.v1.Usage
+	2,  // 40: roost.eventlog.v1.ToolStarted.host:type_name -> roost.eventlog.v1.Host
+	26, // 41: roost.eventlog.v1.ToolStarted.query:type_name -> roost.eventlog.v1.Query
+	44, // 42: roost.eventlog.v1.ToolEnded.images:type_name -> roost.eventlog.v1.Image
+	3,  // 43: roost.eventlog.v1.RunEnded.outcome:type_name -> roost.eventlog.v1.Outcome
+	36, // 44: roost.eventlog.v1.Items.items:type_name -> roost.eventlog.v1.Item
+	37, // 45: roost.eventlog.v1.Item.user:type_name -> roost.eventlog.v1.User
+	38, // 46: roost.eventlog.v1.Item.assistant:type_name -> roost.eventlog.v1.Assistant
+	39, // 47: roost.eventlog.v1.Item.tool:type_name -> roost.eventlog.v1.Tool
+	41, // 48: roost.eventlog.v1.User.blocks:type_name -> roost.eventlog.v1.Block
+	46, // 49: roost.eventlog.v1.Assistant.model:type_name -> roost.eventlog.v1.ModelRef
+	41, // 50: roost.eventlog.v1.Assistant.blocks:type_name -> roost.eventlog.v1.Block
+	0,  // 51: roost.eventlog.v1.Assistant.status:type_name -> roost.eventlog.v1.Status
+	1,  // 52: roost.eventlog.v1.Assistant.stop:type_name -> roost.eventlog.v1.StopReason
+	47, // 53: roost.eventlog.v1.Assistant.usage:type_name -> roost.eventlog.v1.Usage
+	2,  // 54: roost.eventlog.v1.Tool.host:type_name -> roost.eventlog.v1.Host
+	0,  // 55: roost.eventlog.v1.Tool.status:type_name -> roost.eventlog.v1.Status
+	44, // 56: roost.eventlog.v1.Tool.images:type_name -> roost.eventlog.v1.Image
+	26, // 57: roost.eventlog.v1.Tool.query:type_name -> roost.eventlog.v1.Query
+	46, // 58: roost.eventlog.v1.Head.model:type_name -> roost.eventlog.v1.ModelRef
+	3,  // 59: roost.eventlog.v1.Head.last_outcome:type_name -> roost.eventlog.v1.Outcome
+	47, // 60: roost.eventlog.v1.Head.usage:type_name -> roost.eventlog.v1.Usage
+	31, // 61: roost.eventlog.v1.Head.front:type_name -> roost.eventlog.v1.FrontSet
+	42, // 62: roost.eventlog.v1.Block.text:type_name -> roost.eventlog.v1.Text
+	43, // 63: roost.eventlog.v1.Block.reasoning:type_name -> roost.eventlog.v1.Reasoning
+	44, // 64: roost.eventlog.v1.Block.image:type_name -> roost.eventlog.v1.Image
+	45, // 65: roost.eventlog.v1.Block.tool_call:type_name -> roost.eventlog.v1.ToolCall
+	66, // [66:66] is the sub-list for method output_type
+	66, // [66:66] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_eventlog_v1_eventlog_proto_init() }
@@ -3957,13 +4220,16 @@ func file_eventlog_v1_eventlog_proto_init() {
 		(*Record_CompactionStarted)(nil),
 		(*Record_CompactionEnded)(nil),
 		(*Record_QueryAnswered)(nil),
+		(*Record_ToolIssued)(nil),
+		(*Record_FrontSet)(nil),
+		(*Record_TakenUp)(nil),
 	}
-	file_eventlog_v1_eventlog_proto_msgTypes[29].OneofWrappers = []any{
+	file_eventlog_v1_eventlog_proto_msgTypes[32].OneofWrappers = []any{
 		(*Item_User)(nil),
 		(*Item_Assistant)(nil),
 		(*Item_Tool)(nil),
 	}
-	file_eventlog_v1_eventlog_proto_msgTypes[34].OneofWrappers = []any{
+	file_eventlog_v1_eventlog_proto_msgTypes[37].OneofWrappers = []any{
 		(*Block_Text)(nil),
 		(*Block_Reasoning)(nil),
 		(*Block_Image)(nil),
@@ -3975,7 +4241,7 @@ func file_eventlog_v1_eventlog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_eventlog_v1_eventlog_proto_rawDesc), len(file_eventlog_v1_eventlog_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   41,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

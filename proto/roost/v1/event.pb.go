@@ -34,6 +34,9 @@ type Event struct {
 	// The place in the session's history. It grows from event to event, not always by one.
 	Seq uint64                 `protobuf:"varint,1,opt,name=seq" json:"seq,omitempty"`
 	At  *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at" json:"at,omitempty"`
+	// An event without a kind, or with one that the client does not know, changes nothing but the
+	// position and the session's time of change.
+	//
 	// Types that are valid to be assigned to Kind:
 	//
 	//	*Event_Delta
