@@ -200,11 +200,30 @@ func (p *pass) settle(a *actor) {
 		fault = provider.Errorf(provider.FaultNetwork, "the model could not be asked: %v", err)
 	}
 	if fault.Fault == provider.FaultContext {
-		a.emit(a.state.Overflow(utf8Text(fault.Message), a.now())...)
+		a.emit(faulty(a.state.Overflow(utf8Text(fault.Message), a.now()), fault)...)
 		return
 	}
 	delay, retry := provider.Delay(a.state.Run.Attempt+1, fault)
-	a.emit(a.state.Break(utf8Text(fault.Message), retry, delay.Milliseconds(), a.now())...)
+	a.emit(faulty(a.state.Break(utf8Text(fault.Message), retry, delay.Milliseconds(), a.now()), fault)...)
+}
+
+// faulty adds to the end of a pass why it failed.
+func faulty(events []session.Event, fault *provider.Error) []session.Event {
+	for i, e := range events {
+		if ended, ok := e.(session.PassEnded); ok && ended.Status == session.Failed {
+			ended.Fault = faults[fault.Fault]
+			events[i] = ended
+		}
+	}
+	return events
+}
+
+var faults = map[provider.Fault]session.Fault{
+	provider.FaultProtocol: session.FaultUnavailable, provider.FaultNetwork: session.FaultUnavailable,
+	provider.FaultStalled: session.FaultUnavailable, provider.FaultRateLimit: session.FaultUnavailable,
+	provider.FaultOverload: session.FaultUnavailable, provider.FaultAuth: session.FaultKey,
+	provider.FaultContext: session.FaultContext, provider.FaultRequest: session.FaultRequest,
+	provider.FaultFilter: session.FaultRequest,
 }
 
 func utf8Text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

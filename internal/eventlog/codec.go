@@ -78,6 +78,7 @@ func AppendHead(b []byte, h session.Head) ([]byte, error) {
 		Mode: string(h.Mode), Context: h.Context, Grants: h.Grants,
 		Summary: h.Summary, Summarized: uint32(h.Summarized), Shortened: uint32(h.Shortened),
 		Compacted: uint32(h.Compacted), RunSeq: uint64(h.RunSeq), TakenUp: uint64(h.TakenUp), Front: encodeFront(h.Front),
+		LastFault: string(h.LastFault),
 	})
 }
 
@@ -100,7 +101,7 @@ func DecodeHead(b []byte) (session.Head, error) {
 		Users: m.GetUsers(), Mode: session.Mode(m.GetMode()), Context: m.GetContext(), Grants: m.GetGrants(),
 		Summary: m.GetSummary(), Summarized: int(m.GetSummarized()), Shortened: int(m.GetShortened()),
 		Compacted: int(m.GetCompacted()), RunSeq: session.Seq(m.GetRunSeq()), TakenUp: session.Seq(m.GetTakenUp()),
-		Front: decodeFront(m.GetFront()),
+		Front: decodeFront(m.GetFront()), LastFault: session.Fault(m.GetLastFault()),
 	}
 	if u := decodeUsage(m.GetUsage()); u != nil {
 		h.Usage = *u

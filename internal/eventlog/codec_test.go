@@ -454,6 +454,8 @@ var (
 		session.ToolEnded{Call: "call7-3-0", Output: "the plan", Last: true},
 		session.FrontSet{Key: "cursor.run", Value: []byte("\x00\xff")},
 		session.TakenUp{},
+		session.PassEnded{Status: session.Failed, Error: "no", Fault: session.FaultKey},
+		session.RunEnded{Outcome: session.RunFailed, Error: "no", Fault: session.FaultContext},
 	}
 	sampleItems = []session.Item{
 		&session.User{ID: "u1", Run: 7, Prompt: "client-1", Steer: true, Blocks: sampleBlocks[:1], At: 5},
@@ -474,6 +476,6 @@ var (
 		CreatedAt: 1, UpdatedAt: 2, Seq: 3, LastRun: 4, LastOutcome: session.RunAborted, LastError: "no", Users: 5, Usage: sampleUsage,
 		Mode: session.ModeAsk, Context: "00ff", Grants: []string{"bash:git push"}, Summary: "what was said", Summarized: 6, Shortened: 7, Compacted: 8,
 	}, {
-		ID: "01K", Seq: 9, RunSeq: 4, TakenUp: 6, Front: map[string][]byte{"a": []byte("1"), "b": {0xff}},
+		ID: "01K", Seq: 9, LastFault: session.FaultKey, RunSeq: 4, TakenUp: 6, Front: map[string][]byte{"a": []byte("1"), "b": {0xff}},
 	}}
 )

@@ -92,7 +92,7 @@ func encodeRunEvent(m *pb.Record, event session.Event) error {
 	case session.AbortRequested:
 		m.Event = &pb.Record_AbortRequested{AbortRequested: &pb.AbortRequested{}}
 	case session.RunEnded:
-		m.Event = &pb.Record_RunEnded{RunEnded: &pb.RunEnded{Outcome: encodeOutcome(e.Outcome), Error: e.Error}}
+		m.Event = &pb.Record_RunEnded{RunEnded: &pb.RunEnded{Outcome: encodeOutcome(e.Outcome), Error: e.Error, Fault: string(e.Fault)}}
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func encodePassEvent(m *pb.Record, event session.Event) error {
 	case session.PassEnded:
 		m.Event = &pb.Record_PassEnded{PassEnded: &pb.PassEnded{
 			Status: encodeStatus(e.Status), Stop: encodeStop(e.Stop), Error: e.Error,
-			ResponseModel: e.ResponseModel, Usage: encodeUsage(e.Usage), Cut: e.Cut,
+			ResponseModel: e.ResponseModel, Usage: encodeUsage(e.Usage), Cut: e.Cut, Fault: string(e.Fault),
 		}}
 	}
 	return nil
@@ -227,7 +227,7 @@ func (d *decoder) runEvent(m *pb.Record) session.Event {
 	case *pb.Record_AbortRequested:
 		return session.AbortRequested{}
 	case *pb.Record_RunEnded:
-		return session.RunEnded{Outcome: d.outcome(e.RunEnded.GetOutcome()), Error: e.RunEnded.GetError()}
+		return session.RunEnded{Outcome: d.outcome(e.RunEnded.GetOutcome()), Error: e.RunEnded.GetError(), Fault: session.Fault(e.RunEnded.GetFault())}
 	}
 	return nil
 }
@@ -251,7 +251,7 @@ func (d *decoder) passEvent(m *pb.Record) session.Event {
 		p := e.PassEnded
 		return session.PassEnded{
 			Status: d.status(p.GetStatus()), Stop: d.stop(p.GetStop()), Error: p.GetError(),
-			ResponseModel: p.GetResponseModel(), Usage: decodeUsage(p.GetUsage()), Cut: p.GetCut(),
+			ResponseModel: p.GetResponseModel(), Usage: decodeUsage(p.GetUsage()), Cut: p.GetCut(), Fault: session.Fault(p.GetFault()),
 		}
 	}
 	return nil

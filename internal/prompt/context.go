@@ -24,6 +24,7 @@ type Env struct {
 // the session as JSON.
 type Context struct {
 	Env       Env             `json:"env"`
+	Client    string          `json:"client,omitempty"`    // what the client's own system prompt says
 	UserRules []string        `json:"userRules,omitempty"` // the user's own, from their configuration or client
 	Rules     []project.Rule  `json:"rules,omitempty"`
 	Skills    []project.Skill `json:"skills,omitempty"`
@@ -55,6 +56,9 @@ func Preamble(c Context) string {
 		for _, f := range facts {
 			fmt.Fprintf(&b, "%s: %s\n", f[0], f[1])
 		}
+	}
+	if c.Client != "" {
+		b.WriteString("\n# The client's instructions\n\nThe program that the user works in says this to every model. Follow it where it fits the tools that you have.\n\n" + fenced(c.Client))
 	}
 	if len(c.UserRules) > 0 {
 		b.WriteString("\n# The user's own rules\n\nThe user wrote them for all sessions. Follow them unless the user says otherwise here.\n\n")

@@ -18,6 +18,9 @@ const NoteMark = "[Note from the server, not from the user]"
 func Note(old, new Context) string {
 	var b strings.Builder
 	noteEnv(&b, old.Env, new.Env)
+	if new.Client != old.Client && new.Client != "" {
+		b.WriteString("\nThe client's instructions have changed. They say now:\n\n" + fenced(new.Client))
+	}
 	if !slices.Equal(old.UserRules, new.UserRules) {
 		if len(new.UserRules) == 0 {
 			b.WriteString("\nThe user's own rules no longer apply.\n")

@@ -237,7 +237,7 @@ func (s *State) nextPass(p Policy) []Event {
 	run := s.Run
 	switch {
 	case run.failed != "":
-		return []Event{RunEnded{Outcome: RunFailed, Error: run.failed}}
+		return []Event{RunEnded{Outcome: RunFailed, Error: run.failed, Fault: run.fault}}
 	case run.Breaks > MaxBreaks:
 		return []Event{RunEnded{Outcome: RunFailed, Error: "the model's answers broke off too often"}}
 	case s.stuck():

@@ -69,7 +69,7 @@ func (s *State) Apply(r Record) {
 	case AbortRequested:
 		s.Run.Aborting, s.Queue = true, nil
 	case RunEnded:
-		s.LastOutcome, s.LastError = e.Outcome, e.Error
+		s.LastOutcome, s.LastError, s.LastFault = e.Outcome, e.Error, e.Fault
 		s.Run, s.Queue = nil, nil
 	default:
 		panic(fmt.Sprintf("session: unknown event %T", e))
@@ -207,7 +207,7 @@ func (s *State) endPass(e PassEnded) {
 		run.Breaks++
 	}
 	if e.Status == Failed {
-		run.failed = e.Error
+		run.failed, run.fault = e.Error, e.Fault
 	} else {
 		run.compactions = 0
 	}

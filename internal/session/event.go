@@ -138,6 +138,7 @@ type PassEnded struct {
 	ResponseModel string
 	Usage         *Usage
 	Cut           bool // the stream broke after a call had begun, so the calls are answered instead of resuming
+	Fault         Fault
 }
 
 // ToolStarted is the intent of a tool run. With a Query it runs once the query is answered.
@@ -202,7 +203,21 @@ type TakenUp struct{}
 type RunEnded struct {
 	Outcome Outcome
 	Error   string // for a person; set when Outcome is RunFailed
+	Fault   Fault
 }
+
+// Fault says why a model could not answer, for those who decide whether to ask again. It is
+// empty when there is no error, or when it is none of a model.
+type Fault string
+
+// The faults.
+const (
+	FaultNone        Fault = ""
+	FaultUnavailable Fault = "unavailable" // it may answer later
+	FaultKey         Fault = "key"         // the provider's key is missing or refused
+	FaultContext     Fault = "context"     // the context does not fit, though it was made smaller
+	FaultRequest     Fault = "request"     // the provider refuses the request
+)
 
 // Outcome is how a run ended.
 type Outcome uint8

@@ -33,6 +33,7 @@ type Head struct {
 	LastRun     RunID // the newest run, also while it is in progress
 	LastOutcome Outcome
 	LastError   string
+	LastFault   Fault
 	Users       uint32 // user items ever made, which their ids count
 	Usage       Usage  // of all passes and compactions
 
@@ -85,6 +86,7 @@ type Run struct {
 	cut     bool               // the calls are those of a cut pass
 	stop    StopReason         // how the last pass ended
 	failed  string             // why the last pass failed, "" when it did not
+	fault   Fault
 }
 
 // Wait is a pause before a broken pass is taken up again.

@@ -1867,6 +1867,7 @@ type PassEnded struct {
 	ResponseModel string                 `protobuf:"bytes,4,opt,name=response_model,json=responseModel" json:"response_model,omitempty"`
 	Usage         *Usage                 `protobuf:"bytes,5,opt,name=usage" json:"usage,omitempty"`
 	Cut           bool                   `protobuf:"varint,6,opt,name=cut" json:"cut,omitempty"`
+	Fault         string                 `protobuf:"bytes,7,opt,name=fault" json:"fault,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1941,6 +1942,13 @@ func (x *PassEnded) GetCut() bool {
 		return x.Cut
 	}
 	return false
+}
+
+func (x *PassEnded) GetFault() string {
+	if x != nil {
+		return x.Fault
+	}
+	return ""
 }
 
 type ToolStarted struct {
@@ -2449,6 +2457,7 @@ type RunEnded struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,enum=roost.eventlog.v1.Outcome" json:"outcome,omitempty"`
 	Error         string                 `protobuf:"bytes,2,opt,name=error" json:"error,omitempty"`
+	Fault         string                 `protobuf:"bytes,3,opt,name=fault" json:"fault,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2493,6 +2502,13 @@ func (x *RunEnded) GetOutcome() Outcome {
 func (x *RunEnded) GetError() string {
 	if x != nil {
 		return x.Error
+	}
+	return ""
+}
+
+func (x *RunEnded) GetFault() string {
+	if x != nil {
+		return x.Fault
 	}
 	return ""
 }
@@ -3027,6 +3043,7 @@ type Head struct {
 	TakenUp     uint64   `protobuf:"varint,25,opt,name=taken_up,json=takenUp" json:"taken_up,omitempty"`
 	// In the order of their keys.
 	Front         []*FrontSet `protobuf:"bytes,26,rep,name=front" json:"front,omitempty"`
+	LastFault     string      `protobuf:"bytes,27,opt,name=last_fault,json=lastFault" json:"last_fault,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3241,6 +3258,13 @@ func (x *Head) GetFront() []*FrontSet {
 		return x.Front
 	}
 	return nil
+}
+
+func (x *Head) GetLastFault() string {
+	if x != nil {
+		return x.LastFault
+	}
+	return ""
 }
 
 type Block struct {
@@ -3870,14 +3894,15 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1b\n" +
 	"\tresume_at\x18\x02 \x01(\x03R\bresumeAt\x12\x1a\n" +
 	"\boverflow\x18\x03 \x01(\bR\boverflow\"\r\n" +
-	"\vPassResumed\"\xf0\x01\n" +
+	"\vPassResumed\"\x86\x02\n" +
 	"\tPassEnded\x121\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x19.roost.eventlog.v1.StatusR\x06status\x121\n" +
 	"\x04stop\x18\x02 \x01(\x0e2\x1d.roost.eventlog.v1.StopReasonR\x04stop\x12\x14\n" +
 	"\x05error\x18\x03 \x01(\tR\x05error\x12%\n" +
 	"\x0eresponse_model\x18\x04 \x01(\tR\rresponseModel\x12.\n" +
 	"\x05usage\x18\x05 \x01(\v2\x18.roost.eventlog.v1.UsageR\x05usage\x12\x10\n" +
-	"\x03cut\x18\x06 \x01(\bR\x03cut\"~\n" +
+	"\x03cut\x18\x06 \x01(\bR\x03cut\x12\x14\n" +
+	"\x05fault\x18\a \x01(\tR\x05fault\"~\n" +
 	"\vToolStarted\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12+\n" +
 	"\x04host\x18\x02 \x01(\x0e2\x17.roost.eventlog.v1.HostR\x04host\x12.\n" +
@@ -3910,10 +3935,11 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value\"\t\n" +
 	"\aTakenUp\"\x10\n" +
-	"\x0eAbortRequested\"V\n" +
+	"\x0eAbortRequested\"l\n" +
 	"\bRunEnded\x124\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1a.roost.eventlog.v1.OutcomeR\aoutcome\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"6\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
+	"\x05fault\x18\x03 \x01(\tR\x05fault\"6\n" +
 	"\x05Items\x12-\n" +
 	"\x05items\x18\x01 \x03(\v2\x17.roost.eventlog.v1.ItemR\x05items\"\xaa\x01\n" +
 	"\x04Item\x12-\n" +
@@ -3955,7 +3981,7 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\adetails\x18\n" +
 	" \x01(\fR\adetails\x12\x0e\n" +
 	"\x02at\x18\v \x01(\x03R\x02at\x12.\n" +
-	"\x05query\x18\f \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\"\x87\x06\n" +
+	"\x05query\x18\f \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\"\xa6\x06\n" +
 	"\x04Head\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x10\n" +
@@ -3988,7 +4014,9 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\tcompacted\x18\x17 \x01(\rR\tcompacted\x12\x17\n" +
 	"\arun_seq\x18\x18 \x01(\x04R\x06runSeq\x12\x19\n" +
 	"\btaken_up\x18\x19 \x01(\x04R\atakenUp\x121\n" +
-	"\x05front\x18\x1a \x03(\v2\x1b.roost.eventlog.v1.FrontSetR\x05front\"\xeb\x01\n" +
+	"\x05front\x18\x1a \x03(\v2\x1b.roost.eventlog.v1.FrontSetR\x05front\x12\x1d\n" +
+	"\n" +
+	"last_fault\x18\x1b \x01(\tR\tlastFault\"\xeb\x01\n" +
 	"\x05Block\x12-\n" +
 	"\x04text\x18\x01 \x01(\v2\x17.roost.eventlog.v1.TextH\x00R\x04text\x12<\n" +
 	"\treasoning\x18\x02 \x01(\v2\x1c.roost.eventlog.v1.ReasoningH\x00R\treasoning\x120\n" +
