@@ -37,8 +37,13 @@ type Config struct {
 	DefaultModel    session.ModelRef
 	DefaultThinking session.Thinking
 
+	// Aliases are further names of models, by which clients with names of their own find one. The
+	// provider of each model is one of Providers.
+	Aliases map[string]session.ModelRef
+
 	Workspace Workspace
 	Pi        Pi
+	Cursor    Cursor
 	Limits    Limits
 	HTTP      HTTP
 	Log       Log
@@ -79,6 +84,16 @@ const (
 	PromptSettled  PromptResponse = "settled"  // when the run has ended
 	PromptAccepted PromptResponse = "accepted" // when the prompt is in the event log
 )
+
+// Cursor holds the settings of the front end for Cursor clients.
+type Cursor struct {
+	// EventStreamClients are the types of client whose streams are answered with the content type
+	// text/event-stream; stock clients refuse it.
+	EventStreamClients []string
+	// LocalTools lets a prompt of another client, in a session that a Cursor client began, use the
+	// tools of this machine if the session's directory is here.
+	LocalTools bool
+}
 
 // Limits bounds what clients can make the server hold.
 type Limits struct {
@@ -149,6 +164,7 @@ func defaults() *Config {
 		DefaultThinking: session.ThinkingMedium,
 		Workspace:       Workspace{Confine: true},
 		Pi:              Pi{PromptResponse: PromptSettled},
+		Cursor:          Cursor{LocalTools: true},
 		Limits: Limits{
 			Sessions:    10_000,
 			Connections: 1024,

@@ -104,7 +104,7 @@ func TestParseErrors(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"provider: {}", `c.yaml:1:1: unknown key "provider"; did you mean "providers"?`},
 		{p("bas-url: x"), `c.yaml:4:5: providers.n: unknown key "bas-url"; did you mean "base_url"?`},
-		{"zzz: 1", `known: compaction, default_model, default_thinking`},
+		{"zzz: 1", `known: aliases, compaction, cursor, default_model, default_thinking`},
 		{"providers: {n: {}}", "needs api"},
 		{"providers: {n: {api: gemini}}", "gemini is not supported by this version"},
 		{"providers: {n: {api: openai-responses}}", "openai-responses is not supported by this version"},

@@ -37,7 +37,7 @@ func TestManualExampleIsValid(t *testing.T) {
 	want := defaults()
 	want.Web.Search = Search{Provider: SearchSearXNG, URL: "http://127.0.0.1:8888"} // none by default
 	if c.Limits != want.Limits || c.Log != want.Log || c.Pi != want.Pi ||
-		c.Compaction != want.Compaction || c.Subagents != want.Subagents || c.Web != want.Web {
+		c.Cursor.LocalTools != want.Cursor.LocalTools || len(c.Aliases) != 1 || c.Compaction != want.Compaction || c.Subagents != want.Subagents || c.Web != want.Web {
 		t.Error("the example should show the defaults")
 	}
 }
@@ -53,6 +53,7 @@ func knownKeys(t *testing.T) map[string][]string {
 		"cost":                  "providers: {n: {models: [{cost: {%s}}]}}",
 		"workspace":             "workspace: {%s}",
 		"pi":                    "pi: {%s}",
+		"cursor":                "cursor: {%s}",
 		"limits":                "limits: {%s}",
 		"http":                  "http: {%s}",
 		"tokens":                "http: {tokens: [{%s}]}",

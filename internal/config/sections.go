@@ -2,9 +2,9 @@ package config
 
 import (
 	"encoding/hex"
+	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
+	"regexp"
 	"time"
 
 	"github.com/roost-dev/roost/internal/session"
@@ -12,13 +12,15 @@ import (
 
 // config decodes the whole document.
 func (d *decoder) config(c *Config, v value) {
-	var defaultModel value
+	var defaultModel, aliases value
 	d.mapping(v, fields{
 		"providers":        func(v value) { d.providers(&c.Providers, v) },
 		"default_model":    func(v value) { defaultModel = v },
+		"aliases":          func(v value) { aliases = v },
 		"default_thinking": enum(d, &c.DefaultThinking, session.ThinkingLevels...),
 		"workspace":        func(v value) { d.workspace(&c.Workspace, v) },
 		"pi":               func(v value) { d.pi(&c.Pi, v) },
+		"cursor":           func(v value) { d.cursor(&c.Cursor, v) },
 		"limits":           func(v value) { d.limits(&c.Limits, v) },
 		"http":             func(v value) { d.http(&c.HTTP, v) },
 		"log":              func(v value) { d.log(&c.Log, v) },
@@ -38,46 +40,11 @@ func (d *decoder) config(c *Config, v value) {
 	}
 	c.DefaultModel = firstModel(c.Providers)
 	if defaultModel.path != "" {
-		d.defaultModel(c, defaultModel)
-	}
-}
-
-// defaultModel decodes "provider/model" and checks that both exist. A provider without a
-// list offers the catalogue's models, which are not known here.
-func (d *decoder) defaultModel(c *Config, v value) {
-	s, written, ok := d.text(v, nil)
-	if !ok {
-		return
-	}
-	name, id, found := strings.Cut(s, "/") // a model's id may have slashes itself
-	if !found || name == "" || id == "" {
-		d.problemf(v, "must be provider/model, not %s", quote(written))
-		return
-	}
-	p, ok := c.Provider(name)
-	if !ok {
-		var names []string
-		for _, p := range c.Providers {
-			names = append(names, p.Name)
+		if ref, ok := d.modelRef(c, defaultModel); ok {
+			c.DefaultModel = ref
 		}
-		d.problemf(v, "%s", unknown("provider", writtenName(written), names))
-		return
 	}
-	var ids []string
-	for _, m := range p.Models {
-		ids = append(ids, m.ID)
-	}
-	if len(ids) > 0 && !slices.Contains(ids, id) {
-		d.problemf(v, "provider %s: %s", name, unknown("model", strings.TrimPrefix(written, name+"/"), ids))
-		return
-	}
-	c.DefaultModel = session.ModelRef{Provider: name, ID: id}
-}
-
-// writtenName is the provider's part of a model as it is written in the file.
-func writtenName(written string) string {
-	name, _, _ := strings.Cut(written, "/")
-	return name
+	d.aliases(c, aliases)
 }
 
 func (d *decoder) workspace(w *Workspace, v value) {
@@ -91,6 +58,25 @@ func (d *decoder) pi(p *Pi, v value) {
 	d.mapping(v, fields{
 		"prompt_response": enum(d, &p.PromptResponse, PromptSettled, PromptAccepted),
 	})
+}
+
+func (d *decoder) cursor(c *Cursor, v value) {
+	d.mapping(v, fields{
+		"event_stream_clients": func(v value) {
+			d.list(v, func(v value) { d.parsed(&c.EventStreamClients, v, parseClientType) })
+		},
+		"local_tools": d.boolean(&c.LocalTools),
+	})
+}
+
+// clientType is a word that a client says in a header.
+var clientType = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+func parseClientType(s string) (string, error) {
+	if !clientType.MatchString(s) {
+		return "", fmt.Errorf("%s is not a type of client such as ide, cli or sdk", quote(s))
+	}
+	return s, nil
 }
 
 func (d *decoder) compaction(c *Compaction, v value) {
