@@ -47,6 +47,10 @@ type Options struct {
 	Origins []string
 	// Open are paths that GET and HEAD may read without a token, compared exactly.
 	Open []string
+	// Keep are paths whose handlers see the Authorization header, compared exactly: those that
+	// answer with the caller's own token. No path can be in Open as well, because nobody has
+	// checked the header there.
+	Keep []string
 
 	Now func() time.Time // the clock of the limit on failed attempts; nil for time.Now
 }
@@ -64,6 +68,7 @@ type Guard struct {
 	hosts    []string
 	origins  []string
 	open     []string
+	keep     []string
 	failures bucket
 }
 
@@ -89,6 +94,11 @@ func New(o Options) (*Guard, error) {
 			return nil, fmt.Errorf("guard: origin %q", origin)
 		}
 	}
+	for _, path := range o.Keep {
+		if slices.Contains(o.Open, path) {
+			return nil, fmt.Errorf("guard: %s is open, so its handler cannot be given tokens", path)
+		}
+	}
 	now := o.Now
 	if now == nil {
 		now = time.Now
@@ -99,13 +109,15 @@ func New(o Options) (*Guard, error) {
 		hosts:    slices.Clone(o.Hosts),
 		origins:  slices.Clone(o.Origins),
 		open:     slices.Clone(o.Open),
+		keep:     slices.Clone(o.Keep),
 		failures: bucket{now: now},
 	}, nil
 }
 
 // Handler returns a handler that passes on what may pass. What next sees has no token: the
-// Authorization header is removed, and of the offered WebSocket subprotocols only "pi.v1"
-// is left, so that nothing behind can log or echo one. [ClientName] tells who asks.
+// Authorization header is removed, except on the paths of Options.Keep, and of the offered
+// WebSocket subprotocols only "pi.v1" is left, so that nothing behind can log or echo one.
+// [ClientName] tells who asks.
 func (g *Guard) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header())
@@ -128,7 +140,7 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 		}
 		if g.isOpen(r) {
 			hurry(w)
-			next.ServeHTTP(w, withClient(r, ""))
+			next.ServeHTTP(w, withClient(r, "", false))
 			return
 		}
 		name, ok := g.authenticate(r)
@@ -136,7 +148,7 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			g.unauthenticated(w, r)
 			return
 		}
-		next.ServeHTTP(w, withClient(r, name))
+		next.ServeHTTP(w, withClient(r, name, slices.Contains(g.keep, r.URL.Path)))
 	})
 }
 
@@ -183,12 +195,15 @@ func (g *Guard) unauthenticated(w http.ResponseWriter, r *http.Request) {
 
 type clientKey struct{}
 
-// withClient returns r without its tokens, on behalf of a client.
-func withClient(r *http.Request, name string) *http.Request {
+// withClient returns r without its tokens, on behalf of a client. keepToken leaves it the one in
+// the Authorization header.
+func withClient(r *http.Request, name string, keepToken bool) *http.Request {
 	accepted(r, name)
 	r = r.WithContext(context.WithValue(r.Context(), clientKey{}, name))
 	r.Header = r.Header.Clone()
-	r.Header.Del("Authorization")
+	if !keepToken {
+		r.Header.Del("Authorization")
+	}
 	speaksPi := slices.Contains(offeredProtocols(r), Subprotocol)
 	r.Header.Del(protocolHeader)
 	if speaksPi {

@@ -30,6 +30,7 @@ func newGuard(t testing.TB) (*Guard, Token) {
 	at := time.Unix(0, 0)
 	g, err := New(Options{
 		Port:    7777,
+		Keep:    []string{"/auth/own"},
 		Token:   token,
 		Clients: []Client{{"laptop", sha256.Sum256([]byte(laptopToken))}},
 		Hosts:   []string{"roost.example.com", "proxy.example.com:8443"},

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 )
 
@@ -27,9 +28,14 @@ func CheckListen(addr string, tls, insecure bool) error {
 
 // LimitBody returns a handler whose requests have bodies of at most limit bytes. A longer
 // one that says so is answered 413; reading past the limit of another gives an
-// [*http.MaxBytesError] and closes the connection.
-func LimitBody(limit int64, next http.Handler) http.Handler {
+// [*http.MaxBytesError] and closes the connection. Except are paths, compared exactly, whose
+// handlers limit bodies themselves, as streams and uploads need it.
+func LimitBody(limit int64, next http.Handler, except ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(except, r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
 		if r.ContentLength > limit {
 			http.Error(w, fmt.Sprintf("body is larger than %d bytes", limit), http.StatusRequestEntityTooLarge)
 			return

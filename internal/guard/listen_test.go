@@ -70,6 +70,24 @@ func TestLimitBody(t *testing.T) {
 	}
 }
 
+func TestLimitBodyExceptions(t *testing.T) {
+	var read int64
+	h := LimitBody(10, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		read, _ = io.Copy(io.Discard, r.Body)
+	}), "/upload", "/run/stream")
+	for path, want := range map[string]int64{
+		"/upload": 100, "/run/stream": 100,
+		"/": 0, "/upload/": 0, "/upload/x": 0, "/run": 0, "/Upload": 0, "/x/upload": 0, "/upload?x=/run/stream": 100, "/x?/upload": 0,
+	} {
+		read = 0
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, strings.NewReader(strings.Repeat("a", 100))))
+		if read != want || (w.Code == http.StatusOK) != (want == 100) {
+			t.Errorf("%s: status %d, read %d, want %d", path, w.Code, read, want)
+		}
+	}
+}
+
 // Whatever the headers are, only the token opens the door, and only under our names.
 func TestNoHeaderOpensTheDoor(t *testing.T) {
 	g, token := newGuard(t)
