@@ -122,7 +122,11 @@ type Report struct {
 	Keep   []FrontSet
 }
 
+// Tell tells the model, the next time it is asked, what a client did by itself.
+type Tell struct{ Text string }
+
 // Replace makes the first Keep items of the transcript followed by others its whole content.
+// What it takes away begins with a message; what it adds has a result for every call.
 type Replace struct {
 	Keep   int
 	Copies []ItemsCopied
@@ -145,6 +149,7 @@ func (Compact) command()     {}
 func (Resume) command()      {}
 func (Report) command()      {}
 func (Replace) command()     {}
+func (Tell) command()        {}
 
 // New returns the event that creates a session, or why it cannot be.
 func New(c Create) (Event, error) {
@@ -238,7 +243,7 @@ func (s *State) Decide(cmd Command) ([]Event, error) {
 			return nil, err
 		}
 		return append(kept(c.Keep), RunStarted{Run: s.LastRun + 1, Offer: c.Offer, Resume: true}), nil
-	case SetMode, Rewind, Compact, Replace:
+	case SetMode, Rewind, Compact, Replace, Tell:
 		return s.decideIdle(c)
 	}
 	return nil, Errorf(Internal, "unknown command %T", cmd)
@@ -290,6 +295,11 @@ func (s *State) decideIdle(cmd Command) ([]Event, error) {
 		return nil, Errorf(NotFound, "there is no message %q of the person to go back to", c.Item)
 	case Replace:
 		return s.decideReplace(c)
+	case Tell:
+		if err := checkText("", c.Text); err != nil {
+			return nil, err
+		}
+		return []Event{NoteAdded{Item: userItemID(s.Users + 1), Note: NoteClient, Text: c.Text}}, nil
 	case Compact:
 		if c.Through <= s.Summarized || c.Through > len(s.Settled) {
 			return nil, Errorf(Invalid, "there is nothing to compact")
@@ -343,6 +353,9 @@ func (s *State) decideReplace(c Replace) ([]Event, error) {
 	}
 	var events []Event
 	if c.Keep < len(s.Settled) {
+		if _, ok := s.Settled[c.Keep].(*User); !ok {
+			return nil, Errorf(Invalid, "a transcript can only be cut before a message")
+		}
 		events = append(events, Rewound{Items: c.Keep})
 	}
 	for _, items := range c.Copies {

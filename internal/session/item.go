@@ -80,6 +80,7 @@ const (
 	NoteContext Note = "context" // the environment, the project's rules and skills
 	NoteMode    Note = "mode"    // the mode has changed
 	NoteHook    Note = "hook"    // what a hook had to add
+	NoteClient  Note = "client"  // what a client did by itself
 )
 
 // Assistant is what a model said in one pass.

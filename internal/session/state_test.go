@@ -119,10 +119,10 @@ func TestRecoveredSessionsAreDriven(t *testing.T) {
 	})
 }
 
-// asking reports whether somebody is asked, which drives a session as well.
+// asking reports whether a person or a client is asked, which drives a session as well.
 func asking(s *session.State) bool {
 	for _, t := range s.Run.Batch {
-		if t.Query != nil {
+		if t.Query != nil || t.Host == session.HostClient && t.Status == session.Streaming {
 			return true
 		}
 	}

@@ -34,8 +34,11 @@ func Fold(records []session.Record) *session.State {
 // Policy is a policy that answers by chance.
 type Policy struct{ T *rapid.T }
 
-// Judge allows, asks or refuses.
-func (p Policy) Judge(*session.State, session.ToolCall) session.Verdict {
+// Judge allows, asks or refuses; what a client offers it also runs.
+func (p Policy) Judge(s *session.State, _ session.ToolCall) session.Verdict {
+	if s.Run.Offer != "" {
+		return session.Verdict{Host: session.HostClient}
+	}
 	switch rapid.IntRange(0, 5).Draw(p.T, "verdict") {
 	case 0:
 		return session.Verdict{Query: &session.Query{Reason: "why", Grants: []string{"grant"}}, Limit: rapid.Int64Range(0, 50).Draw(p.T, "limit")}
@@ -103,8 +106,10 @@ func (h *history) step() {
 	switch {
 	case s.Run != nil && s.Run.Compaction != nil:
 		h.emit(s.EndCompaction(h.text(), &session.Usage{Output: 1}, rapid.SampledFrom([]string{"", "failed"}).Draw(h.t, "failure")))
+	case s.Run == nil && rapid.IntRange(0, 4).Draw(h.t, "resume") == 0:
+		h.do(session.Resume{Offer: h.offer()})
 	case s.Run == nil:
-		h.do(session.Prompt{ID: fmt.Sprintf("p%d", s.Users), Text: h.text()})
+		h.do(session.Prompt{ID: fmt.Sprintf("p%d", s.Users), Text: h.text(), Offer: h.offer(), Keep: []session.FrontSet{{Key: "run", Value: []byte("1")}}})
 	case s.Run.Wait != nil:
 		h.at = s.Run.Wait.Until
 	case s.Run.Live != nil:
@@ -119,7 +124,7 @@ func (h *history) step() {
 
 func (h *history) rare() {
 	s := h.state
-	switch rapid.IntRange(0, 7).Draw(h.t, "what") {
+	switch rapid.IntRange(0, 10).Draw(h.t, "what") {
 	case 0:
 		h.do(session.Abort{})
 	case 1:
@@ -138,9 +143,20 @@ func (h *history) rare() {
 		if s.Run == nil {
 			h.emit(session.NoteAdded{Item: session.NoteItemID(s), Note: session.NoteContext, Text: h.text(), Context: "hash"})
 		}
+	case 8:
+		h.do(session.Tell{Text: h.text()})
+	case 9:
+		h.do(session.Replace{Keep: rapid.IntRange(0, len(s.Settled)).Draw(h.t, "keep")})
+	case 10:
+		h.do(session.Report{Mode: session.ModeAsk, Offer: "other", Keep: []session.FrontSet{{Key: h.text(), Value: []byte(h.text())}}})
 	case 3:
 		h.emit(h.state.Recover(func(tool string) bool { return tool == "read" }, h.at)...)
 	}
+}
+
+// offer is the tools of a client, or nothing.
+func (h *history) offer() string {
+	return rapid.SampledFrom([]string{"", "", "offer"}).Draw(h.t, "offer")
 }
 
 func (h *history) text() string { return rapid.StringN(0, 6, 30).Draw(h.t, "text") }
@@ -204,6 +220,10 @@ func (h *history) tool() {
 			h.do(session.Answer{Call: item.Call, Allow: rapid.Bool().Draw(h.t, "allow"), Scope: session.Scope(rapid.IntRange(0, 2).Draw(h.t, "scope"))})
 			return
 		}
+		if item.Host == session.HostClient {
+			h.client(item.Call)
+			return
+		}
 		if rapid.Bool().Draw(h.t, "output") {
 			h.emit(session.ToolOutput{Call: item.Call, Text: h.text(), Replace: rapid.Bool().Draw(h.t, "replace")})
 			return
@@ -213,4 +233,21 @@ func (h *history) tool() {
 		})
 		return
 	}
+}
+
+// client reports what a client has to say of a call, perhaps more than once.
+func (h *history) client(call session.CallID) {
+	r := session.Report{}
+	if rapid.Bool().Draw(h.t, "issued") {
+		r.Issued = []session.CallID{call, call}
+	}
+	if text := h.text(); text != "" {
+		r.Output = []session.ToolOutput{{Call: call, Text: text}}
+	}
+	for range rapid.IntRange(0, 2).Draw(h.t, "results") {
+		r.Ended = append(r.Ended, session.ToolEnded{
+			Call: call, Output: h.text(), IsError: rapid.Bool().Draw(h.t, "error"), Last: rapid.Bool().Draw(h.t, "last"),
+		})
+	}
+	h.do(r)
 }
