@@ -27,7 +27,7 @@ const awaitDescription = `Wait for a command that Shell left in the background: 
 const awaitSchema = `{
 "type": "object",
 "properties": {
-	"shell_id": {"type": ["string", "number"], "description": "The shell_id that Shell returned; leave it out to sleep"},
+	"shell_id": {"type": "number", "description": "The shell_id that Shell returned; leave it out to sleep"},
 	"block_until_ms": {"type": "number", "minimum": 0, "maximum": 3600000, "description": "How long to wait at most, in milliseconds; 30000 when left out, 0 to look only (then shell_id is required)"},
 	"pattern": {"type": "string", "maxLength": 1000, "description": "Regular expression (RE2; ^ and $ match at lines); the wait is over when the output matches it"}
 }
@@ -154,7 +154,6 @@ func (a *await) Tick(now time.Time) Step {
 		return Step{Wake: wake}
 	}
 	if b := a.followed(); b != nil {
-		a.file = nil
 		if st := a.look(b, over); st.Done != nil {
 			return st
 		}

@@ -15,7 +15,7 @@ type terminal struct {
 	n       int  // the request that is under way, or the last one
 	reading bool // request n is under way
 	asked   time.Time
-	from    int32 // the line to read from; 0 for the whole file
+	from    int32 // the line to read from; the whole file unless it is positive
 	last    *view // of the last reading
 }
 
@@ -89,7 +89,7 @@ func (a *await) Result(n int, m *agentv1.ExecClientMessage) Step {
 	if ok == nil {
 		return a.fail("AwaitShell error: the terminal of shell " + a.in.task() + " could not be read. " + brief(foreign(m)))
 	}
-	if ok.GetTruncated() && ok.GetTotalLines() > terminalLines {
+	if ok.GetTruncated() {
 		a.file.from = ok.GetTotalLines() - terminalLines
 	}
 	v := terminalView(ok.GetContent())

@@ -69,9 +69,7 @@ func beginShell(call Call, args json.RawMessage, env *Env) Machine {
 func shellCard(args json.RawMessage) *agentv1.ToolCall {
 	var in shellInput
 	peek(args, &in)
-	return shellToolCall(&agentv1.ShellArgs{
-		Command: in.Command, WorkingDirectory: in.Dir, Timeout: in.block(), Description: new(in.Description),
-	}, nil)
+	return shellToolCall(in.args(Call{}, &Env{}), nil)
 }
 
 func shellToolCall(args *agentv1.ShellArgs, res *agentv1.ShellResult) *agentv1.ToolCall {

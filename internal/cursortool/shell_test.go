@@ -246,7 +246,7 @@ func TestShellIsShownWhileItRuns(t *testing.T) {
 func TestShellPieces(t *testing.T) {
 	text := rapid.OneOf(
 		rapid.StringOfN(rapid.RuneFrom([]rune("ab\nö€😀\x00")), 0, 40, -1),
-		rapid.Map(rapid.IntRange(shellText-20, 3*shellText), func(n int) string { return strings.Repeat("€x", n/4) + "end" }),
+		rapid.Map(rapid.IntRange(shellText-20, 3*shellText), func(n int) string { return "abc"[:n%4] + strings.Repeat("€x", n/4) + "end" }),
 	)
 	run := func(t *rapid.T, pieces func(t *rapid.T, s string) []string, stdout, stderr string) (*Outcome, string, string) {
 		m := beginShell(Call{ID: "c"}, json.RawMessage(sleeper), shellEnv())
@@ -309,7 +309,7 @@ func TestShellGoesToTheBackground(t *testing.T) {
 	if o.Text != want || o.IsError {
 		t.Errorf("got %q, error %v; want %q", o.Text, o.IsError, want)
 	}
-	if sh := o.Shell; sh == nil || sh.ID != 966297 || sh.PID != 28661 || sh.Dir != "/w" || sh.Command != "serve" || sh.File != "/home/dev/terminals/966297.txt" {
+	if sh := o.Shell; sh == nil || sh.ID != 966297 || sh.PID != 28661 || sh.Dir != "/w" || sh.Command != "serve" || sh.File != "/home/dev/terminals/966297.txt" || sh.seed != "listening\n" {
 		t.Errorf("the shell is %+v", sh)
 	}
 	res := o.Card.GetShellToolCall().GetResult()
@@ -333,6 +333,9 @@ func TestShellTakesItsTime(t *testing.T) {
 	at := time.Unix(1000, 0)
 	if st := m.Tick(at.Add(5 * time.Hour)); st.Done != nil || st.Wake != 0 {
 		t.Errorf("news of another shell ended a call that waits for consent: %+v", st)
+	}
+	if st := m.Result(0, execMessage(t, `{"hook_additional_contexts":[{"content":"asking"}]}`)); st.Wake != 0 {
+		t.Errorf("a word of hooks starts the clock: %+v", st)
 	}
 	st := m.Result(0, execMessage(t, `{"shell_stream":{"start":{}}}`))
 	if st.Wake == 0 {

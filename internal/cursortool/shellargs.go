@@ -85,8 +85,10 @@ func (in *shellInput) args(call Call, env *Env) *agentv1.ShellArgs {
 		FileOutputThresholdBytes: new(uint64(shellSpill)),
 		ToolCallId:               string(call.ID),
 		ParsingResult:            &agentv1.ShellCommandParsingResult{ParsingFailed: true},
-		Description:              new(in.Description),
 		ConversationId:           new(env.Session),
+	}
+	if in.Description != "" {
+		a.Description = new(in.Description)
 	}
 	if words := simpleCommand(in.Command); words != nil {
 		a.SimpleCommands = []string{in.Command}

@@ -72,14 +72,14 @@ func TestShellsAreBounded(t *testing.T) {
 	if s.byID[1] != nil || s.byID[0] != nil || s.byID[2] == nil || s.byID[maxShells+1] == nil || len(s.order) != maxShells || len(s.byID) != maxShells || len(s.byExec) != maxShells {
 		t.Errorf("the wrong shells are kept: %d, %d, %d", len(s.order), len(s.byID), len(s.byExec))
 	}
-	s.Add(Shell{ID: 2, Exec: 999})
-	if s.Result(2, execMessage(t, `{}`)) || !s.Result(999, execMessage(t, `{}`)) || len(s.order) != maxShells {
+	s.Add(Shell{ID: 5, Exec: 999})
+	if s.Result(5, execMessage(t, `{}`)) || !s.Result(999, execMessage(t, `{}`)) || len(s.order) != maxShells {
 		t.Error("a shell that is added again is kept twice")
 	}
 	for range 10 {
 		s.Result(999, execMessage(t, `{"shell_stream":{"stdout":{"data":"`+strings.Repeat("x", 30<<10)+`"}}}`))
 	}
-	if b := s.byID[2]; len(b.out) > 2*shellAwait || b.printed != 300<<10 || len(b.out.last(shellAwait)) != shellAwait {
+	if b := s.byID[5]; len(b.out) > 2*shellAwait || b.printed != 300<<10 || len(b.out.last(shellAwait)) != shellAwait {
 		t.Errorf("%d bytes are kept of %d", len(b.out), b.printed)
 	}
 }

@@ -15,7 +15,7 @@ const stdinDescription = `Type into a command that runs in the background, as it
 const stdinSchema = `{
 "type": "object",
 "properties": {
-	"shell_id": {"type": ["number", "string"], "description": "The shell_id that Shell returned"},
+	"shell_id": {"type": "number", "description": "The shell_id that Shell returned"},
 	"chars": {"type": "string", "minLength": 1, "description": "What to type, exactly"}
 },
 "required": ["shell_id", "chars"]
