@@ -113,6 +113,7 @@ type Definition struct {
 	Schema      json.RawMessage `json:"schema"` // JSON Schema, its type is "object"
 	Arm         string          `json:"arm"`    // the field of agent.v1.ToolCall; what headers filter by
 	MCP         *Route          `json:"mcp,omitempty"`
+	Routes      []Route         `json:"routes,omitempty"` // of the one function that stands for many tools
 }
 
 // Call is a use of a tool.
