@@ -174,14 +174,15 @@ func TestAwaitSleeps(t *testing.T) {
 func TestAwaitRefuses(t *testing.T) {
 	env := shellEnv()
 	env.Terminals = ""
+	long := strings.Repeat("x", 1001)
 	for input, want := range map[string]string{
-		`{"block_until_ms":0}`:               "give a shell_id",
-		`{"pattern":"x"}`:                    "needs the shell_id",
-		`{"shell_id":"first"}`:               "is not a shell_id",
-		`{"shell_id":1,"pattern":"("}`:       "missing closing )",
-		`{"shell_id":1,"pattern":"a{1001}"}`: "invalid repeat count",
-		`{"shell_id":1,"pattern":"` + strings.Repeat("x", 1001) + `"}`: "longer than",
-		`{"shell_id":1}`: "no shell 1",
+		`{"block_until_ms":0}`:                    "give a shell_id",
+		`{"pattern":"x"}`:                         "needs the shell_id",
+		`{"shell_id":"first"}`:                    "is not a shell_id",
+		`{"shell_id":1,"pattern":"("}`:            "missing closing )",
+		`{"shell_id":1,"pattern":"a{1001}"}`:      "invalid repeat count",
+		`{"shell_id":1,"pattern":"` + long + `"}`: "longer than",
+		`{"shell_id":1}`:                          "no shell 1",
 	} {
 		o := over(t, beginAwait(Call{}, json.RawMessage(input), env).Start())
 		if !o.IsError || !strings.Contains(o.Text, want) || o.Card.GetAwaitToolCall().GetResult().GetError().GetError() != o.Text {

@@ -88,6 +88,26 @@ func TestAskQuestion(t *testing.T) {
 	}
 }
 
+// What users write is bounded as well, and need not be text.
+func TestLongAnswers(t *testing.T) {
+	m := beginAsk(Call{}, json.RawMessage(twoQuestions), shellEnv())
+	m.Start()
+	ok := &agentv1.AskQuestionSuccess{}
+	for range 1000 {
+		ok.Answers = append(ok.Answers, &agentv1.AskQuestionSuccess_Answer{
+			QuestionId: "q1", FreeformText: "\xff" + strings.Repeat("x", 100_000), SelectedOptionIds: make([]string, 1000),
+		})
+	}
+	o := over(t, m.Answered(&agentv1.InteractionResponse{Result: &agentv1.InteractionResponse_AskQuestionInteractionResponse{
+		AskQuestionInteractionResponse: &agentv1.AskQuestionInteractionResponse{
+			Result: &agentv1.AskQuestionResult{Result: &agentv1.AskQuestionResult_Success{Success: ok}},
+		},
+	}}))
+	if len(o.Text) > answerText+100 || proto.Size(o.Card) > 100<<10 {
+		t.Errorf("%d bytes for the model, %d for the client", len(o.Text), proto.Size(o.Card))
+	}
+}
+
 func TestAskQuestionInput(t *testing.T) {
 	option := `{"id":"a","label":"A"},{"id":"b","label":"B"}`
 	many := strings.TrimSuffix(strings.Repeat(`{"id":"a","label":"A"},`, 21), ",")
@@ -154,9 +174,9 @@ func TestPlanIDs(t *testing.T) {
 
 func TestSwitchMode(t *testing.T) {
 	for target, want := range map[string]agentv1.AgentMode{
-		"agent": agentv1.AgentMode_AGENT_MODE_AGENT, "ask": agentv1.AgentMode_AGENT_MODE_ASK, " Plan": agentv1.AgentMode_AGENT_MODE_PLAN,
+		"agent": agentv1.AgentMode_AGENT_MODE_AGENT, "ask": agentv1.AgentMode_AGENT_MODE_ASK, "PLAN": agentv1.AgentMode_AGENT_MODE_PLAN,
 	} {
-		name := strings.ToLower(strings.TrimSpace(target))
+		name := strings.ToLower(target)
 		m := beginMode(Call{ID: "call_q"}, json.RawMessage(`{"target_mode_id":"`+target+`","explanation":"why"}`), shellEnv())
 		asked(t, m, `{"switch_mode_request_query":{"args":{"target_mode_id":"`+name+`","explanation":"why","tool_call_id":"call_q"}}}`)
 		waitsForEver(t, m)

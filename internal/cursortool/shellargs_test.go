@@ -118,7 +118,29 @@ func TestCardsOfUnfinishedCalls(t *testing.T) {
 			}
 		}
 	}
+	if got := forceCard(json.RawMessage(`{"tool_call_id":"c0"}`)).GetShellToolCall().GetArgs().GetToolCallId(); got != "c0" {
+		t.Errorf("a move to the background is shown for %q", got)
+	}
 	if got := shellCard(json.RawMessage(`{"command":"ls","description":5}`)).GetShellToolCall().GetArgs().GetCommand(); got != "ls" {
 		t.Errorf("what fits is lost: %q", got)
+	}
+}
+
+// What a model is told of the tools is a schema that names all that it requires.
+func TestSchemasNameWhatTheyRequire(t *testing.T) {
+	for _, k := range registry() {
+		var s struct {
+			Type       string                     `json:"type"`
+			Properties map[string]json.RawMessage `json:"properties"`
+			Required   []string                   `json:"required"`
+		}
+		if err := json.Unmarshal([]byte(k.schema), &s); err != nil || s.Type != "object" || len(s.Properties) == 0 || k.description == "" {
+			t.Errorf("%s: %v, type %q", k.name, err, s.Type)
+		}
+		for _, name := range s.Required {
+			if s.Properties[name] == nil {
+				t.Errorf("%s requires %s, which it does not have", k.name, name)
+			}
+		}
 	}
 }

@@ -50,7 +50,7 @@ func TestShellsEnd(t *testing.T) {
 		b, got := s.byID[1], "runs"
 		switch {
 		case b.code != nil:
-			got = string(rune('0' + *b.code))
+			got = jsonOf(t, *b.code)
 		case b.ended:
 			got = "unknown"
 		}

@@ -47,7 +47,6 @@ func (in *fetchInput) check() error {
 // fetch reads a page once the client agrees: here, or in the client when it cannot be done here
 // (section 5.11).
 type fetch struct {
-	quiet
 	call  Call
 	in    fetchInput
 	env   *Env
