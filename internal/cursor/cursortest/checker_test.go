@@ -76,7 +76,7 @@ func TestViolations(t *testing.T) {
 		"exec before its start": {within(func(x *exchange) { x.exec(readOf(1, "c")); x.started("c"); x.completed("c") }), `the execution 1 of the call "c", which has not started`},
 		"exec id again":         {within(func(x *exchange) { x.exec(readOf(1, "")); x.exec(readOf(1, "")) }), "the execution id 1 was used before"},
 		"no checkpoint":         {func(x *exchange) { x.text("a"); x.turnEnded() }, "no checkpoint in this attempt"},
-		"silence":               {within(func(x *exchange) { <-time.After(200 * time.Millisecond) }), "silence of"},
+		"silence":               {within(func(*exchange) { <-time.After(200 * time.Millisecond) }), "silence of"},
 		"wrong blob id":         {within(func(x *exchange) { x.setBlob(unknown, []byte("other")) }), "the blob " + cursorwire.BlobIDOf([]byte("unknown")).String() + " has the hash"},
 		"missing turn":          {within(func(x *exchange) { x.state(&agentv1.ConversationStateStructure{Turns: [][]byte{unknown}}) }), "the checkpoint refers to the turn"},
 		"missing prompt": {within(func(x *exchange) {
@@ -98,7 +98,11 @@ func TestViolations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStub(t, false, test.script)
-			res, _ := prompt(t, s.client(func(o *Options) { o.MaxGap = 150 * time.Millisecond }), "hi")
+			res, _ := prompt(t, s.client(func(o *Options) {
+				if name == "silence" {
+					o.MaxGap = 150 * time.Millisecond
+				}
+			}), "hi")
 			found := slices.ContainsFunc(res.Violations, func(v string) bool { return strings.Contains(v, test.want) })
 			if test.want == "" && len(res.Violations) > 0 || test.want != "" && (!found || len(res.Violations) != 1) {
 				t.Errorf("violations %q, want %q", res.Violations, test.want)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -112,11 +113,7 @@ func (c *Client) SetCheckpoint(s *agentv1.ConversationStateStructure) {
 func (c *Client) Children() map[string]*Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make(map[string]*Client, len(c.children))
-	for id, child := range c.children {
-		all[id] = child
-	}
-	return all
+	return maps.Clone(c.children)
 }
 
 // running returns the run that is going on, or nil.

@@ -3,6 +3,7 @@ package cursortest
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -208,8 +209,6 @@ func (c *Client) Ran() map[string]int {
 			effective[e.ToolCallID]++
 		}
 	}
-	for id, n := range effective {
-		all[id] = n
-	}
+	maps.Copy(all, effective)
 	return all
 }

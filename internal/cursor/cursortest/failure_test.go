@@ -11,13 +11,13 @@ import (
 )
 
 func TestClassify(t *testing.T) {
-	withKind := func(code cursorwire.Code, kind int32, retryable *bool) error {
+	withKind := func(code cursorwire.Code, kind int32, retryable *bool) *cursorwire.Error {
 		return &cursorwire.Error{Code: code, Message: "m", Details: &aiserverv1.ErrorDetails{
 			Error: aiserverv1.ErrorDetails_Error(kind), Details: &aiserverv1.CustomErrorDetails{IsRetryable: retryable},
 		}}
 	}
 	action := withKind(cursorwire.Unavailable, 57, new(true))
-	action.(*cursorwire.Error).Details.Details.AnalyticsMetadata = &aiserverv1.ErrorAnalyticsMetadata{ActionRequired: new("pay")}
+	action.Details.Details.AnalyticsMetadata = &aiserverv1.ErrorAnalyticsMetadata{ActionRequired: new("pay")}
 	for i, test := range []struct {
 		err  error
 		want Class

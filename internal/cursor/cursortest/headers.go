@@ -3,6 +3,7 @@ package cursortest
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/roost-dev/roost/internal/cursorwire"
 )
@@ -51,11 +52,16 @@ func (c *Client) streamHeaders(id identity) http.Header {
 	return h
 }
 
+// appendTime is how long an append of size bytes may take: a minute, and a second for each 128 KiB.
+func appendTime(size int) time.Duration {
+	return time.Minute + time.Duration((1000*size+1<<17-1)>>17)*time.Millisecond
+}
+
 // appendHeaders are those of BidiAppend, whose body has size bytes.
 func (c *Client) appendHeaders(id identity, size int) http.Header {
 	h := c.headers(id)
 	h.Set("Content-Type", cursorwire.Proto.UnaryType())
-	h.Set("Connect-Timeout-Ms", strconv.Itoa(60_000+(1000*size+1<<17-1)>>17))
+	h.Set("Connect-Timeout-Ms", strconv.FormatInt(appendTime(size).Milliseconds(), 10))
 	if c.o.Gzip {
 		h.Set("Content-Encoding", "gzip")
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	agentv1 "github.com/roost-dev/roost/proto/agent/v1"
 )
 
@@ -70,7 +72,7 @@ func (c *Client) Run(ctx context.Context, p Prompt) (*Result, error) {
 	}
 	defer c.finish(r)
 	res := new(Result)
-	failure := r.turn(p.action(), r.id, res)
+	failure := r.turn(p.action(), r.id, res) //nolint:contextcheck // the run's context is made of ctx
 	for failure == nil {
 		m := r.nextQueued()
 		if m == nil {
@@ -78,7 +80,7 @@ func (c *Client) Run(ctx context.Context, p Prompt) (*Result, error) {
 		}
 		next := new(Result)
 		res.Queued = append(res.Queued, next)
-		failure = r.turn(userAction(m), r.requestID, next)
+		failure = r.turn(userAction(m), r.requestID, next) //nolint:contextcheck // as above
 	}
 	res.Violations = r.checker.found()
 	if failure != nil {
@@ -136,7 +138,7 @@ func (r *run) turn(action *agentv1.ConversationAction, requestID string, res *Re
 
 func (r *run) request(state *agentv1.ConversationStateStructure, action *agentv1.ConversationAction) *agentv1.AgentRunRequest {
 	m := &agentv1.AgentRunRequest{
-		ConversationState: state,
+		ConversationState: proto.CloneOf(state), // Edit may change it
 		Action:            action,
 		ConversationId:    new(r.c.o.ConversationID),
 		RequestedModel:    &agentv1.RequestedModel{ModelId: r.c.o.Model},

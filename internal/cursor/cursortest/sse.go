@@ -146,6 +146,8 @@ func (c *Client) append(ctx context.Context, id identity, a Append) error {
 	if c.o.Gzip {
 		body = zip(body)
 	}
+	ctx, cancel := context.WithTimeout(ctx, appendTime(len(body)))
+	defer cancel()
 	resp, err := c.post(ctx, cursorwire.PathBidiAppend, c.appendHeaders(id, len(body)), bytes.NewReader(body))
 	if err != nil {
 		return err

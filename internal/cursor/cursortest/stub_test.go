@@ -2,6 +2,7 @@ package cursortest
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -52,6 +53,15 @@ type exchange struct {
 func newStub(t *testing.T, http2 bool, scripts ...script) *stub {
 	t.Helper()
 	s := &stub{t: t, scripts: scripts, open: map[string]*exchange{}}
+	server := s.server(http2)
+	server.Start()
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// server is one that is not started yet.
+func (s *stub) server(http2 bool) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc(cursorwire.PathRunSSE, s.runSSE)
 	mux.HandleFunc(cursorwire.PathBidiAppend, s.bidiAppend)
@@ -59,12 +69,12 @@ func newStub(t *testing.T, http2 bool, scripts ...script) *stub {
 	server := httptest.NewUnstartedServer(mux)
 	var protocols http.Protocols
 	protocols.SetHTTP1(!http2)
+	protocols.SetHTTP2(http2)
 	protocols.SetUnencryptedHTTP2(http2)
 	server.Config.Protocols = &protocols
-	server.Start()
-	t.Cleanup(server.Close)
-	s.url = server.URL
-	return s
+	server.EnableHTTP2 = http2
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // dropped connections are on purpose
+	return server
 }
 
 // exchange returns that of a request id, which either half may bring first.
