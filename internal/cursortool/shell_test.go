@@ -135,7 +135,7 @@ func TestShellOfClients(t *testing.T) {
 		},
 		"killed": {
 			[]string{`{"shell_result":{"failure":{"signal":"SIGKILL"}}}`},
-			"(no output)\n\nSignal: SIGKILL\nExit code: 0", true, "",
+			"(no output)\n\nSignal: SIGKILL\nExit code: none", true, "",
 		},
 		"a failure without a code": {
 			[]string{`{"shell_result":{"failure":{}}}`}, "(no output)\n\nExit code: 1", true, "",

@@ -18,8 +18,11 @@ func (s *shell) result(r *agentv1.ShellResult) Step {
 		f := v.Failure
 		s.receive(f.GetStdout(), f.GetStderr(), f.GetInterleavedOutput())
 		code := f.GetExitCode()
-		if code == 0 && !f.GetAborted() && f.GetSignal() == "" {
-			code = 1 // a failure is one, whatever the code says
+		switch { // 0 may stand for none, and a failure is one whatever the code says
+		case code == 0 && (f.GetAborted() || f.GetSignal() != ""):
+			code = -1
+		case code == 0:
+			code = 1
 		}
 		return s.ended(shellEnd{
 			code: code, signal: clean(f.GetSignal()), file: cleanFile(f.GetOutputLocation()), ms: f.GetLocalExecutionTimeMs(),
