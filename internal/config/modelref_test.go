@@ -42,7 +42,7 @@ func TestAliasOfAProviderOfTheEnvironment(t *testing.T) {
 
 func TestAliasErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"x: fake/test-modle":                      `c.yaml:2:14: aliases.x: provider fake: unknown model "test-modle"; did you mean "test-model"?`,
+		"x: fake/test-mdel":                       `c.yaml:2:14: aliases.x: provider fake: unknown model "test-mdel"; did you mean "test-model"?`,
 		"x: fak/test-model":                       `aliases.x: unknown provider "fak"; did you mean "fake"?`,
 		"x: test-model":                           `aliases.x: must be provider/model, not "test-model"`,
 		"x: fake/":                                "must be provider/model",
