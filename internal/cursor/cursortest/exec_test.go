@@ -308,6 +308,15 @@ func TestPiTools(t *testing.T) {
 		if r := x.one(&agentv1.ExecServerMessage{Message: &agentv1.ExecServerMessage_PiReadArgs{PiReadArgs: &agentv1.PiReadExecArgs{Path: "a"}}}).GetPiReadResult(); r.GetSuccess().GetOutput() != "1\n3\n" {
 			t.Errorf("read: %v", r)
 		}
+		if r := x.one(&agentv1.ExecServerMessage{Message: &agentv1.ExecServerMessage_PiGrepArgs{PiGrepArgs: &agentv1.PiGrepExecArgs{Pattern: "[3]", Literal: new(true)}}}).GetPiGrepResult(); r.GetSuccess() == nil || r.GetSuccess().GetOutput() != "" {
+			t.Errorf("grep: %v", r)
+		}
+		if r := x.one(&agentv1.ExecServerMessage{Message: &agentv1.ExecServerMessage_PiGrepArgs{PiGrepArgs: &agentv1.PiGrepExecArgs{Pattern: "[13]", Limit: new(int32(2))}}}).GetPiGrepResult(); r.GetSuccess().GetOutput() != "a:1: 1\na:2: 3" {
+			t.Errorf("grep: %v", r)
+		}
+		if r := x.one(&agentv1.ExecServerMessage{Message: &agentv1.ExecServerMessage_PiFindArgs{PiFindArgs: &agentv1.PiFindExecArgs{Pattern: "?"}}}).GetPiFindResult(); r.GetSuccess().GetOutput() != "a" {
+			t.Errorf("find: %v", r)
+		}
 		if r := x.one(&agentv1.ExecServerMessage{Message: &agentv1.ExecServerMessage_PiLsArgs{PiLsArgs: new(agentv1.PiLsExecArgs)}}).GetPiLsResult(); r.GetSuccess().GetOutput() != "a" {
 			t.Errorf("ls: %v", r)
 		}
@@ -449,6 +458,18 @@ func TestSubagent(t *testing.T) {
 			if r.GetFinalMessage() != "found" || r.GetToolCallCount() != 1 {
 				t.Errorf("subagent: %v", r)
 			}
+			again := x.one(&agentv1.ExecServerMessage{Message: &agentv1.ExecServerMessage_SubagentArgs{SubagentArgs: &agentv1.SubagentArgs{
+				ToolCallId: "more", Prompt: "go on", ResumeAgentId: new(r.GetAgentId()),
+			}}}).GetSubagentResult().GetSuccess()
+			if again.GetAgentId() != r.GetAgentId() || again.GetFinalMessage() != "still there" {
+				t.Errorf("resumed: %v", again)
+			}
+			lost := x.one(&agentv1.ExecServerMessage{Message: &agentv1.ExecServerMessage_SubagentArgs{SubagentArgs: &agentv1.SubagentArgs{
+				ToolCallId: "lost", ResumeAgentId: new("agent-nobody"),
+			}}}).GetSubagentResult().GetError()
+			if lost == nil {
+				t.Error("an agent was resumed that never was")
+			}
 		})(x)
 	}, func(x *exchange) {
 		m := x.run.GetAction().GetUserMessageAction().GetUserMessage()
@@ -460,7 +481,7 @@ func TestSubagent(t *testing.T) {
 		x.completed("c")
 		x.text("found")
 		x.turnEnded() // and no checkpoint, which counts for the parent
-	})
+	}, good("still there"))
 	c := s.client(nil)
 	res, err := prompt(t, c, "hi")
 	if err != nil || len(res.Violations) != 1 || !strings.HasPrefix(res.Violations[0], "subagent agent-") {

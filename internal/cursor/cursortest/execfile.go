@@ -35,6 +35,8 @@ func init() { // handlers reach the table themselves, through a child's client
 		"pi_bash_args":                piBash,
 		"pi_edit_args":                piEdit,
 		"pi_write_args":               piWrite,
+		"pi_grep_args":                piGrep,
+		"pi_find_args":                piFind,
 		"pi_ls_args":                  piList,
 	}
 }

@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
 	agentv1 "github.com/roost-dev/roost/proto/agent/v1"
 )
 
-// The pi tools answer with text for a model (section 5.13); pi_grep and pi_find are left out, so a
-// server meets a client that knows only some of them.
+// The pi tools answer with text for a model (section 5.13).
 
 func piRead(_ context.Context, e *Exec) error {
 	args := e.Args.GetPiReadArgs()
@@ -110,4 +110,61 @@ func piList(_ context.Context, e *Exec) error {
 	}
 	e.Send(&agentv1.ExecClientMessage{Message: &agentv1.ExecClientMessage_PiLsResult{PiLsResult: result}})
 	return nil
+}
+
+func piGrep(_ context.Context, e *Exec) error {
+	args := e.Args.GetPiGrepArgs()
+	result := new(agentv1.PiGrepExecResult)
+	if lines, err := e.Client.piSearch(args); err != nil {
+		result.Result = &agentv1.PiGrepExecResult_Error{Error: &agentv1.PiGrepExecError{Error: err.Error()}}
+	} else {
+		result.Result = &agentv1.PiGrepExecResult_Success{Success: &agentv1.PiGrepExecSuccess{Output: firstLines(lines, args.GetLimit())}}
+	}
+	e.Send(&agentv1.ExecClientMessage{Message: &agentv1.ExecClientMessage_PiGrepResult{PiGrepResult: result}})
+	return nil
+}
+
+// piSearch returns lines like "a.txt:2: text".
+func (c *Client) piSearch(args *agentv1.PiGrepExecArgs) (lines []string, err error) {
+	pattern := args.GetPattern()
+	if args.GetLiteral() {
+		pattern = regexp.QuoteMeta(pattern)
+	}
+	found, err := c.search(&agentv1.GrepArgs{
+		Pattern: pattern, Path: args.Path, Glob: args.Glob, Context: args.Context, CaseInsensitive: args.IgnoreCase,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range found.GetWorkspaceResults()[found.GetPath()].GetContent().GetMatches() {
+		for _, m := range file.GetMatches() {
+			lines = append(lines, fmt.Sprintf("%s:%d: %s", strings.TrimPrefix(file.GetFile(), "./"), m.GetLineNumber(), m.GetContent()))
+		}
+	}
+	return lines, nil
+}
+
+func piFind(_ context.Context, e *Exec) error {
+	args := e.Args.GetPiFindArgs()
+	result := new(agentv1.PiFindExecResult)
+	found, err := e.Client.search(&agentv1.GrepArgs{Path: args.Path, Glob: new(args.GetPattern()), OutputMode: new("files_with_matches")})
+	if err != nil {
+		result.Result = &agentv1.PiFindExecResult_Error{Error: &agentv1.PiFindExecError{Error: err.Error()}}
+	} else {
+		var names []string
+		for _, name := range found.GetWorkspaceResults()[found.GetPath()].GetFiles().GetFiles() {
+			names = append(names, strings.TrimPrefix(name, "./"))
+		}
+		result.Result = &agentv1.PiFindExecResult_Success{Success: &agentv1.PiFindExecSuccess{Output: firstLines(names, args.GetLimit())}}
+	}
+	e.Send(&agentv1.ExecClientMessage{Message: &agentv1.ExecClientMessage_PiFindResult{PiFindResult: result}})
+	return nil
+}
+
+// firstLines joins at most limit lines; 0 is no limit.
+func firstLines(lines []string, limit int32) string {
+	if limit > 0 {
+		lines = lines[:min(len(lines), int(limit))]
+	}
+	return strings.Join(lines, "\n")
 }

@@ -82,7 +82,8 @@ func (r *run) injected(u *agentv1.ContextInjectionStateUpdate) {
 
 // Queue sends a message while a run goes on (section 2.4): on the open stream, and again as a run of
 // its own, with the same request id, when the stream has ended. The client never learns from the first
-// stream that the message was taken.
+// stream that the message was taken. The second run has the first one's run id too; no trace shows
+// what the SDK sends there.
 func (c *Client) Queue(text, messageID string) error {
 	r := c.running()
 	if r == nil {
