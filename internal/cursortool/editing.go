@@ -27,6 +27,7 @@ type editor struct {
 	content string // what is written
 	count   int    // replacements
 	hint    *string
+	usual   bool // the client has the usual requests, whatever its harness says
 	again   bool // it was written a second time, with other line ends
 
 	parts parts // of the file, while it is read in ranges
@@ -109,6 +110,7 @@ func (e *editor) readForPatch() Step {
 
 // patchFrom takes the file as it is.
 func (e *editor) patchFrom(res *agentv1.ReadResult) Step {
+	e.usual = true
 	ok := res.GetSuccess()
 	switch {
 	case ok == nil && res.GetRejected() != nil:

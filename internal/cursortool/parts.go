@@ -81,7 +81,11 @@ func (e *editor) whole(text string) Step {
 	p := &e.parts
 	p.text.WriteString(text)
 	content := p.text.String()
-	for _, c := range []string{content, content + "\n", content + "\r\n", strings.TrimSuffix(content, "\n")} {
+	candidates := []string{content}
+	if !strings.HasSuffix(content, "\n") {
+		candidates = append(candidates, content+"\n", content+"\r\n")
+	}
+	for _, c := range candidates {
 		if int64(len(c)) == p.size || encoding(c, p.size) != nil {
 			e.hint = encoding(c, p.size)
 			return e.patch(c)

@@ -3,6 +3,7 @@ package cursortool
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -50,9 +51,10 @@ func patch(content, old, text string, all bool) (out string, n int, err error) {
 // span is a part of a text, in bytes.
 type span struct{ from, to int }
 
-// spans returns where old is in content: as it is, else with any line ends.
+// spans returns where old is in content: as it is, else with any line ends. A CR and the LF after it
+// are never parted.
 func spans(content, old string) []span {
-	if found := exact(content, old); len(found) > 0 {
+	if found := exact(content, old); len(found) > 0 && !slices.ContainsFunc(found, func(s span) bool { return s.parts(content) }) {
 		return found
 	}
 	flat, where := flatten(content)
@@ -61,6 +63,12 @@ func spans(content, old string) []span {
 		found[i] = span{where(s.from), where(s.to)}
 	}
 	return found
+}
+
+// parts reports whether an edge of the span is between a CR and its LF.
+func (s span) parts(content string) bool {
+	within := func(i int) bool { return i > 0 && i < len(content) && content[i-1:i+1] == "\r\n" }
+	return within(s.from) || within(s.to)
 }
 
 func exact(content, old string) []span {

@@ -32,6 +32,9 @@ func (e *editor) write() Step {
 			return Step{}, false
 		},
 	}
+	if e.usual && !e.env.NoPi {
+		return e.try(usual, pi)
+	}
 	return e.try(e.env.ways(usual, pi)...)
 }
 
