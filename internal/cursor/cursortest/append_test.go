@@ -67,20 +67,13 @@ func TestReorderAndDuplicate(t *testing.T) {
 
 // The client has 16 appends on their way and no more, and waits for no reply before the next.
 func TestInFlight(t *testing.T) {
-	most := 0
 	s := newStub(t, false, func(x *exchange) { x.reads(40); x.turnEnded(); x.checkpoint(2) })
 	c := s.client(nil)
-	flying := make(chan int, 1)
-	flying <- 0
-	c.http.Transport = roundTripper{c.http.Transport, func(d int) {
-		n := <-flying + d
-		most = max(most, n)
-		flying <- n
-	}}
-	c.dice.faults.Reorder = func(*rand.Rand, Append) time.Duration { return time.Millisecond }
+	counter := &roundTripper{RoundTripper: c.http.Transport, delay: 20 * time.Millisecond}
+	c.http.Transport = counter
 	mustRun(t, c, "hi")
-	if most < 2 || most > maxInFlight+1 { // RunSSE is one
-		t.Errorf("%d requests at once", most)
+	if counter.most < 16 || counter.most > 16+1 { // RunSSE is one
+		t.Errorf("%d requests at once", counter.most)
 	}
 }
 

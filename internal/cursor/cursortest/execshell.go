@@ -93,7 +93,6 @@ func (s *shellCall) follow(ctx context.Context) error {
 	}
 	select {
 	case <-s.e.Gone():
-		s.e.Leave()
 	default:
 		s.aborted(agentv1.ShellAbortReason_SHELL_ABORT_REASON_USER_ABORT)
 	}

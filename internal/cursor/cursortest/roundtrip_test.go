@@ -1,19 +1,36 @@
 package cursortest
 
-import "net/http"
+import (
+	"net/http"
+	"sync"
+	"time"
+)
 
-// roundTripper counts the requests that are on their way.
+// roundTripper delays requests, and notes how many were on their way at once.
 type roundTripper struct {
 	http.RoundTripper
-	count func(delta int)
+	delay time.Duration
+
+	mu        sync.Mutex
+	now, most int
 }
 
-func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	r.count(1)
-	defer r.count(-1)
+func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.add(1)
+	defer r.add(-1)
+	<-time.After(r.delay)
 	return r.RoundTripper.RoundTrip(req)
 }
 
-func (r roundTripper) CloseIdleConnections() {
-	r.RoundTripper.(*http.Transport).CloseIdleConnections()
+func (r *roundTripper) add(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now += n
+	r.most = max(r.most, r.now)
+}
+
+func (r *roundTripper) CloseIdleConnections() {
+	if t, ok := r.RoundTripper.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
 }

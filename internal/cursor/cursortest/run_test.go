@@ -179,6 +179,7 @@ func TestStallPausedByQuestion(t *testing.T) {
 		s := newStub(t, false, func(x *exchange) {
 			x.checkpoint(1)
 			x.send(&agentv1.AgentServerMessage{Message: &agentv1.AgentServerMessage_InteractionQuery{InteractionQuery: query}})
+			x.heartbeat() // does not start the detector again
 			if x.receive().GetInteractionResponse().GetId() == 1 {
 				good("ok")(x)
 			}
@@ -350,6 +351,30 @@ func TestQueue(t *testing.T) {
 	}
 	if err := c.Queue("late", ""); !errors.Is(err, ErrIdle) {
 		t.Error(err)
+	}
+}
+
+// What is queued when a stream breaks is repeated on the next one.
+func TestQueueOverRetry(t *testing.T) {
+	streaming := make(chan struct{})
+	takesQueued := func(x *exchange) {
+		if m := cursorwire.UserMessage(x.receive().GetConversationAction()); m.GetMessageId() != "m2" {
+			t.Errorf("got %v", m)
+		}
+	}
+	s := newStub(t, false,
+		func(x *exchange) { x.checkpoint(1); close(streaming); takesQueued(x); x.drop() },
+		func(x *exchange) { takesQueued(x); good("first")(x) },
+		good("second"))
+	c := s.client(nil)
+	results := make(chan *Result, 1)
+	go func() { results <- mustRun(t, c, "hi") }()
+	<-streaming
+	if err := c.Queue("next", "m2"); err != nil {
+		t.Fatal(err)
+	}
+	if res := <-results; len(res.Attempts) != 2 || len(res.Queued) != 1 || res.Queued[0].Text != "second" {
+		t.Errorf("%+v", res)
 	}
 }
 
