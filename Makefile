@@ -8,7 +8,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 TOOL := go tool -modfile=tools.mod
 FUZZTIME ?= 30s
 
-.PHONY: build demo check test race lint fmt tidy generate generate-check interop kill bench fuzz vuln dist clean help
+.PHONY: build demo check test race lint fmt tidy generate generate-check interop interop-sdk kill bench fuzz vuln dist clean help
 
 build: ## build bin/roost
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/roost ./cmd/roost
@@ -43,6 +43,10 @@ generate-check: ## the generated code is what proto/ gives
 
 interop: build ## the published clients against this build
 	interop/pi/run
+	interop/cursor/run
+
+interop-sdk: build ## Cursor's own SDK, installed in SDK, against this build
+	SDK='$(SDK)' interop/cursor-sdk/run
 
 kill: build ## the kill tests, more often than the tests run them
 	go test ./internal/server -run Kill -count=5 -v
