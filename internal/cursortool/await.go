@@ -88,7 +88,7 @@ func beginAwait(call Call, args json.RawMessage, env *Env) Machine {
 		a.match, err = regexp.Compile("(?m)" + a.in.Pattern)
 	}
 	if err != nil {
-		return failed{Outcome: *a.fail("AwaitShell error: " + err.Error()).Done}
+		return settled{Outcome: *a.fail("AwaitShell error: " + err.Error()).Done}
 	}
 	a.timer.after = a.in.block()
 	return a

@@ -167,12 +167,25 @@ func TestFit(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	for _, c := range []struct{ root, name, want string }{
-		{"/home/u", "a.txt", "/home/u/a.txt"}, {"/home/u", "./a/../b", "/home/u/b"}, {"/home/u", "/x/../y", "/x/../y"},
-		{"/home/u", "../x", "/home/x"}, {"", "a.txt", "a.txt"}, {"/home/u", "", ""},
-		{`C:\w`, `a\b.txt`, `C:\w\a\b.txt`}, {`C:\w`, `a/b.txt`, `C:\w\a\b.txt`}, {`c:/w`, `a`, `c:\w\a`},
-		{`C:\w`, `D:\x`, `D:\x`}, {`C:\w`, `D:/x`, `D:/x`}, {`C:\w`, `\\srv\share\x`, `\\srv\share\x`},
-		{`C:\w`, `\\?\C:\x`, `\\?\C:\x`}, {`C:\w`, `C:foo`, `C:foo`}, {`C:\w`, `C:`, `C:`}, {`C:\w`, `\x`, `C:\x`},
-		{`C:\w`, `..\..\x`, `C:\x`}, {`\\srv\share\w`, `a`, `\\srv\share\w\a`}, {`\\srv\share`, `..\a`, `\\srv\share\a`},
+		{"/home/u", "a.txt", "/home/u/a.txt"},
+		{"/home/u", "./a/../b", "/home/u/b"},
+		{"/home/u", "/x/../y", "/x/../y"},
+		{"/home/u", "../x", "/home/x"},
+		{"", "a.txt", "a.txt"},
+		{"/home/u", "", ""},
+		{`C:\w`, `a\b.txt`, `C:\w\a\b.txt`},
+		{`C:\w`, `a/b.txt`, `C:\w\a\b.txt`},
+		{`c:/w`, `a`, `c:\w\a`},
+		{`C:\w`, `D:\x`, `D:\x`},
+		{`C:\w`, `D:/x`, `D:/x`},
+		{`C:\w`, `\\srv\share\x`, `\\srv\share\x`},
+		{`C:\w`, `\\?\C:\x`, `\\?\C:\x`},
+		{`C:\w`, `C:foo`, `C:foo`},
+		{`C:\w`, `C:`, `C:`},
+		{`C:\w`, `\x`, `C:\x`},
+		{`C:\w`, `..\..\x`, `C:\x`},
+		{`\\srv\share\w`, `a`, `\\srv\share\w\a`},
+		{`\\srv\share`, `..\a`, `\\srv\share\a`},
 	} {
 		if got := resolve(c.root, c.name); got != c.want {
 			t.Errorf("%q in %q is %q, want %q", c.name, c.root, got, c.want)
@@ -185,10 +198,21 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestSpelled(t *testing.T) {
+	for in, want := range map[string]string{`/a/./b/../c`: `/a/c`, `C:/Work/./A.txt`: `c:\work\a.txt`, `c:\work\A.TXT`: `c:\work\a.txt`, `\\Srv\s\..\x`: `\\srv\s\x`, `x`: `x`} {
+		if got := spelled(in); got != want {
+			t.Errorf("%q is %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestPath(t *testing.T) {
 	for _, c := range []struct{ name, input, want string }{
-		{"Write", `{"path":"a.txt","contents":"x"}`, "/home/dev/project/a.txt"}, {"PatchEdit", `{"filePath":"./a.txt"}`, "/home/dev/project/a.txt"},
-		{"Read", `{"path":"a.txt"}`, ""}, {"Write", `{`, ""}, {"Write", `{"path":7}`, ""},
+		{"Write", `{"path":"a.txt","contents":"x"}`, "/home/dev/project/a.txt"},
+		{"PatchEdit", `{"filePath":"./a.txt"}`, "/home/dev/project/a.txt"},
+		{"Read", `{"path":"a.txt"}`, ""},
+		{"Write", `{`, ""},
+		{"Write", `{"path":7}`, ""},
 	} {
 		if got := Path(Call{Name: c.name, Input: c.input}, toolEnv()); got != c.want {
 			t.Errorf("%s %s edits %q, want %q", c.name, c.input, got, c.want)

@@ -33,33 +33,33 @@ func (quiet) Finished(Outcome) Step { return Step{} }
 // Tick waits.
 func (quiet) Tick(time.Time) Step { return Step{} }
 
-// failed is the machine of a call that is over at its start; nothing else of it is called.
-type failed struct{ Outcome }
+// settled is the machine of a call that is over at its start; nothing else of it is called.
+type settled struct{ Outcome }
 
 // Start ends the call.
-func (f failed) Start() Step { return Step{Done: &f.Outcome} }
+func (s settled) Start() Step { return Step{Done: &s.Outcome} }
 
 // Result waits.
-func (failed) Result(int, *agentv1.ExecClientMessage) Step { return Step{} }
+func (settled) Result(int, *agentv1.ExecClientMessage) Step { return Step{} }
 
 // Closed waits.
-func (failed) Closed(int) Step { return Step{} }
+func (settled) Closed(int) Step { return Step{} }
 
 // Thrown waits.
-func (failed) Thrown(int, string, bool) Step { return Step{} }
+func (settled) Thrown(int, string, bool) Step { return Step{} }
 
 // Answered waits.
-func (failed) Answered(*agentv1.InteractionResponse) Step { return Step{} }
+func (settled) Answered(*agentv1.InteractionResponse) Step { return Step{} }
 
 // Finished waits.
-func (failed) Finished(Outcome) Step { return Step{} }
+func (settled) Finished(Outcome) Step { return Step{} }
 
 // Tick waits.
-func (failed) Tick(time.Time) Step { return Step{} }
+func (settled) Tick(time.Time) Step { return Step{} }
 
 // refuse returns the machine of a call that cannot be carried out, for the reason in text.
 func refuse(card *agentv1.ToolCall, text string) Machine {
-	return failed{Outcome{Text: text, IsError: true, Card: FailedCard(card, text)}}
+	return settled{Outcome{Text: text, IsError: true, Card: FailedCard(card, text)}}
 }
 
 // addHooks appends what the user's hooks have to say to the text, and copies it to the card.

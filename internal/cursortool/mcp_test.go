@@ -197,9 +197,12 @@ func TestMCPSchema(t *testing.T) {
 func TestFunctionNames(t *testing.T) {
 	valid := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	tools := []MCPTool{
-		{Route: Route{Provider: "a_b", Tool: "c"}}, {Route: Route{Provider: "a", Tool: "b_c"}},
-		{Route: Route{Provider: "größe", Tool: "tööl"}}, {Route: Route{Provider: strings.Repeat("s", 60), Tool: "t1"}},
-		{Route: Route{Provider: strings.Repeat("s", 60), Tool: "t2"}}, {Route: Route{Provider: "s", Tool: "plain"}},
+		{Route: Route{Provider: "a_b", Tool: "c"}},
+		{Route: Route{Provider: "a", Tool: "b_c"}},
+		{Route: Route{Provider: "größe", Tool: "tööl"}},
+		{Route: Route{Provider: strings.Repeat("s", 60), Tool: "t1"}},
+		{Route: Route{Provider: strings.Repeat("s", 60), Tool: "t2"}},
+		{Route: Route{Provider: "s", Tool: "plain"}},
 	}
 	names := functionNames(tools)
 	seen := map[string]bool{}

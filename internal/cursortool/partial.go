@@ -2,6 +2,7 @@ package cursortool
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -37,7 +38,6 @@ func (p *prefix) keep(at int) {
 }
 
 func (p *prefix) repair() json.RawMessage {
-	tail := ""
 	for i := 0; i < len(p.text); {
 		switch c := p.text[i]; c {
 		case '{', '[':
@@ -64,18 +64,19 @@ func (p *prefix) repair() json.RawMessage {
 				p.keep(end)
 			}
 			if !complete {
-				if !isKey {
-					tail = p.text[i:end] + `"`
-					p.cutBefore(i)
+				if isKey {
+					return p.closed("")
 				}
-				return p.closed(tail)
+				p.keep(i)
+				return p.closed(p.text[i:end] + `"`)
 			}
 			i = end
 		case ',', ':', ' ', '\t', '\r', '\n':
 			i++
 		default:
-			end := i + strings.IndexAny(p.text[i:]+",", ",]} \t\r\n")
-			if end == len(p.text) || !json.Valid([]byte(p.text[i:end])) {
+			n := strings.IndexAny(p.text[i:], ",]} \t\r\n")
+			end := i + n
+			if n < 0 || !json.Valid([]byte(p.text[i:end])) {
 				return p.closed("")
 			}
 			i = end
@@ -85,14 +86,11 @@ func (p *prefix) repair() json.RawMessage {
 	return p.closed("")
 }
 
-// cutBefore makes the text good up to a string at i, which is to be completed.
-func (p *prefix) cutBefore(i int) { p.keep(i) }
-
 // closed returns the good part of the text with tail and all brackets that are due.
 func (p *prefix) closed(tail string) json.RawMessage {
 	out := append([]byte(p.text[:p.safe]), tail...)
-	for i := len(p.due) - 1; i >= 0; i-- {
-		out = append(out, p.due[i])
+	for _, bracket := range slices.Backward(p.due) {
+		out = append(out, bracket)
 	}
 	return json.RawMessage(strings.TrimSpace(string(out)))
 }
@@ -147,11 +145,12 @@ func escapeLen(s string) int {
 	if c := s[2:4]; !strings.ContainsAny(c[:1], "dD") || !strings.ContainsAny(c[1:], "89abAB") {
 		return 6
 	}
-	if len(s) < 12 && strings.HasPrefix(`\u`, s[6:min(len(s), 8)]) || len(s) >= 8 && len(s) < 12 && s[6:8] == `\u` {
-		return 0
-	}
-	if len(s) >= 12 && s[6:8] == `\u` {
+	switch low := s[6:]; {
+	case len(low) >= 6 && low[:2] == `\u`:
 		return 12
+	case low == "", low == `\`, len(low) < 6 && strings.HasPrefix(low, `\u`):
+		return 0
+	default:
+		return 6
 	}
-	return 6
 }

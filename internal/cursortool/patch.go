@@ -129,6 +129,9 @@ func notFound(content, old string) error {
 	return errors.New("old_string is not in the file. Read the file again and copy the text exactly, white space included and without line numbers")
 }
 
+// similarWork bounds how many lines are compared to find what a model may have meant.
+const similarWork = 1 << 20
+
 // similar returns the number of the line from which content has old but for white space around the
 // lines, or 0.
 func similar(content, old string) int {
@@ -139,11 +142,13 @@ func similar(content, old string) int {
 	for i := range want {
 		want[i] = strings.TrimSpace(want[i])
 	}
-	for i := 0; i+len(want) <= len(have); i++ {
+	work := 0
+	for i := 0; i+len(want) <= len(have) && work < similarWork; i++ {
 		j := 0
 		for j < len(want) && have[i+j] == want[j] {
 			j++
 		}
+		work += j + 1
 		if j == len(want) && j > 0 {
 			return i + 1
 		}

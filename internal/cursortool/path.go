@@ -63,3 +63,11 @@ func resolveWindows(root, name string) string {
 	}
 	return strings.ReplaceAll(volume+path.Join("/", rest, name), "/", `\`)
 }
+
+// spelled returns a path in the one spelling by which it is compared.
+func spelled(name string) string {
+	if !windows(name) {
+		return path.Clean(name)
+	}
+	return strings.ToLower(resolveWindows(name, ""))
+}

@@ -115,7 +115,7 @@ func beginAsk(call Call, args json.RawMessage, _ *Env) Machine {
 	a := &ask{call: call}
 	if err := decode(args, &a.in); err != nil {
 		text := "AskQuestion error: " + err.Error()
-		return failed{Outcome: *a.done(text, true, &agentv1.AskQuestionResult{
+		return settled{Outcome: *a.done(text, true, &agentv1.AskQuestionResult{
 			Result: &agentv1.AskQuestionResult_Error{Error: &agentv1.AskQuestionError{ErrorMessage: text}},
 		}).Done}
 	}

@@ -60,7 +60,7 @@ func beginMode(call Call, args json.RawMessage, _ *Env) Machine {
 	m := &mode{call: call}
 	if err := decode(args, &m.in); err != nil {
 		text := "SwitchMode error: " + err.Error()
-		return failed{Outcome: Outcome{Text: text, IsError: true, Card: m.card(&agentv1.SwitchModeResult{
+		return settled{Outcome: Outcome{Text: text, IsError: true, Card: m.card(&agentv1.SwitchModeResult{
 			Result: &agentv1.SwitchModeResult_Error{Error: &agentv1.SwitchModeError{Error: text}},
 		})}}
 	}

@@ -81,7 +81,7 @@ type plan struct {
 func beginPlan(call Call, args json.RawMessage, _ *Env) Machine {
 	p := &plan{call: call}
 	if err := decode(args, &p.in); err != nil {
-		return failed{Outcome: *p.refused("CreatePlan error: "+err.Error(), "").Done}
+		return settled{Outcome: *p.refused("CreatePlan error: "+err.Error(), "").Done}
 	}
 	return p
 }

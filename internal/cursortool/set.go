@@ -97,8 +97,8 @@ func Card(name, input string) *agentv1.ToolCall {
 	return mcpCard(Route{Provider: "roost", Server: "roost", Tool: clean(name), Name: "roost-" + clean(name)}, "", args)
 }
 
-// Path returns the file that a call edits (Write, PatchEdit) in the client's notation, or "" when it
-// edits none. Edits of one path must be made one after the other.
+// Path returns the file that a call edits (Write, PatchEdit) in the client's notation and in one
+// spelling, or "" when it edits none. Edits of one path must be made one after the other.
 func Path(call Call, env *Env) string {
 	if call.Name != "Write" && call.Name != "PatchEdit" {
 		return ""
@@ -108,7 +108,7 @@ func Path(call Call, env *Env) string {
 	if in.path() == "" {
 		return ""
 	}
-	return resolve(env.Root, in.path())
+	return spelled(resolve(env.Root, in.path()))
 }
 
 // arguments returns the arguments of a call as a JSON object.

@@ -54,7 +54,7 @@ func beginShell(call Call, args json.RawMessage, env *Env) Machine {
 	s.args = s.in.args(call, env)
 	switch {
 	case err != nil:
-		return failed{Outcome: shellFailed(s.args, "Shell error: "+err.Error())}
+		return settled{Outcome: shellFailed(s.args, "Shell error: "+err.Error())}
 	case env.PiOnly:
 		s.ways = []shellWay{shellPi, shellStreamed, shellPlain}
 	case env.NoPi:

@@ -40,7 +40,7 @@ type force struct {
 func beginForce(_ Call, args json.RawMessage, _ *Env) Machine {
 	f := &force{}
 	if err := decode(args, &f.in); err != nil {
-		return failed{Outcome: *f.fail("ForceBackgroundShell error: " + err.Error()).Done}
+		return settled{Outcome: *f.fail("ForceBackgroundShell error: " + err.Error()).Done}
 	}
 	return f
 }

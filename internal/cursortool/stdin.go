@@ -52,7 +52,7 @@ type stdin struct {
 func beginStdin(_ Call, args json.RawMessage, _ *Env) Machine {
 	s := &stdin{}
 	if err := decode(args, &s.in); err != nil {
-		return failed{Outcome: *s.fail("WriteShellStdin error: " + err.Error()).Done}
+		return settled{Outcome: *s.fail("WriteShellStdin error: " + err.Error()).Done}
 	}
 	return s
 }

@@ -216,11 +216,11 @@ func (in *taskInput) prompt(env *Env) string {
 	if len(in.Attachments) == 0 {
 		return in.Prompt
 	}
-	text := in.Prompt + "\n\nFiles for this task:"
+	rows := []string{in.Prompt, "", "Files for this task:"}
 	for _, a := range in.Attachments {
-		text += "\n- " + resolve(env.Root, a)
+		rows = append(rows, "- "+resolve(env.Root, a))
 	}
-	return text
+	return strings.Join(rows, "\n")
 }
 
 func tasked(x *exchange, background bool, res *agentv1.SubagentResult) Step {

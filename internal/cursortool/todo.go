@@ -136,7 +136,7 @@ func beginTodo(_ Call, args json.RawMessage, env *Env) Machine {
 		Success: &agentv1.UpdateTodosSuccess{Todos: todos, TotalCount: int32(len(todos)), WasMerge: bool(in.Merge)},
 	}}
 	Fit(card, MaxCard)
-	return failed{Outcome{Text: todoText(todos), Card: card, Todos: cloneTodos(todos), HasTodos: true}}
+	return settled{Outcome{Text: todoText(todos), Card: card, Todos: cloneTodos(todos), HasTodos: true}}
 }
 
 func cloneTodos(todos []*agentv1.TodoItem) []*agentv1.TodoItem {

@@ -60,7 +60,7 @@ func beginSearch(call Call, args json.RawMessage, env *Env) Machine {
 		err = errors.New("there is no search here: go on without")
 	}
 	if err != nil {
-		return failed{Outcome: s.fail("WebSearch error: " + err.Error())}
+		return settled{Outcome: s.fail("WebSearch error: " + err.Error())}
 	}
 	return s
 }

@@ -58,7 +58,7 @@ type fetch struct {
 func beginFetch(call Call, args json.RawMessage, env *Env) Machine {
 	f := &fetch{call: call, env: env, timer: timer{after: webConsent}}
 	if err := decode(args, &f.in); err != nil {
-		return failed{Outcome: f.fail("WebFetch error: " + err.Error())}
+		return settled{Outcome: f.fail("WebFetch error: " + err.Error())}
 	}
 	return f
 }
