@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/roost-dev/roost/internal/cursortool"
@@ -28,12 +27,12 @@ func freshCard(cards Cards, name, input string) *agentv1.ToolCall {
 
 // stamp sets what every card has whatever its tool (section 4.2). A time of 0 is not set.
 func stamp(card *agentv1.ToolCall, call session.CallID, started, completed int64) *agentv1.ToolCall {
-	card.ToolCallId = proto.String(string(call))
+	card.ToolCallId = new(string(call))
 	if card.StartedAtMs == nil && started > 0 {
-		card.StartedAtMs = proto.Uint64(uint64(started))
+		card.StartedAtMs = new(uint64(started))
 	}
 	if card.CompletedAtMs == nil && completed > 0 {
-		card.CompletedAtMs = proto.Uint64(uint64(completed))
+		card.CompletedAtMs = new(uint64(completed))
 	}
 	return card
 }

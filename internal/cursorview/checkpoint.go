@@ -100,9 +100,9 @@ func (in *Base) patched(s *session.State, mode agentv1.AgentMode) *agentv1.Conve
 	in.patchPlan(state)
 	if state.ConversationStartedTimestampMs == nil {
 		if at := max(s.CreatedAt, 0); at > 0 {
-			state.ConversationStartedTimestampMs = proto.Uint64(uint64(at))
+			state.ConversationStartedTimestampMs = new(uint64(at))
 		} else if in.NowMS > 0 {
-			state.ConversationStartedTimestampMs = proto.Uint64(uint64(in.NowMS))
+			state.ConversationStartedTimestampMs = new(uint64(in.NowMS))
 		}
 	}
 	return state

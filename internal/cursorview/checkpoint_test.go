@@ -269,6 +269,36 @@ func TestCheckpointAfterACompaction(t *testing.T) {
 	}
 }
 
+// What was said before an error, and what is being said, is in the checkpoint (R27); a call whose
+// arguments still stream in is not, since nobody would end it.
+func TestCheckpointOfAnAnswerInProgress(t *testing.T) {
+	h := newTeller()
+	h.turn("one")
+	h.prompt("", "two")
+	h.pass()
+	h.say("half an ans")
+	h.block(session.ToolCall{Call: "call2-1-0", Name: "Shell"}, `{"command":"r`)
+	var p cursorview.Projector
+	look := func() []string {
+		c := p.Checkpoint(h.state, cursorview.Base{})
+		blobs := store{}
+		blobs.put(t, c)
+		if lines := story(t, c.State, blobs); len(lines) > 4 && lines[0] == "user one" {
+			return lines[4:]
+		}
+		t.Fatal("the first turn is gone")
+		return nil
+	}
+	check(t, look(), []string{"user two", "text half an ans"})
+	h.tell(session.PassEnded{Status: session.Failed, Error: "502"})
+	h.tell(session.ToolStarted{Call: "call2-1-0"}, session.ToolEnded{Call: "call2-1-0", IsError: true, Output: "not run"})
+	h.tell(session.RunEnded{Outcome: session.RunFailed, Error: "502"})
+	lines := look()
+	if len(lines) != 3 || !strings.HasPrefix(lines[2], "tool ") {
+		t.Errorf("after the error %q", lines)
+	}
+}
+
 // An image is named by the hash that both sides have for it.
 func TestImagesOfAMessage(t *testing.T) {
 	id := cursorwire.BlobIDOf([]byte("png"))
@@ -292,10 +322,14 @@ func TestImagesOfAMessage(t *testing.T) {
 func TestCheckpointIsAFunctionOfTheState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := testkit.History(t)
-		s := &session.State{}
+		s, earlier := &session.State{}, &session.State{}
 		var p cursorview.Projector
 		for _, r := range records {
 			s.Apply(r)
+			if rapid.IntRange(0, 9).Draw(t, "remember") == 0 {
+				earlier = s.Clone()
+			}
+			p.Checkpoint(earlier, cursorview.Base{}) // it may be of another length, or of turns that are no more
 			if _, ok := r.Event.(session.ModeSet); ok {
 				p = cursorview.Projector{} // the mode is the one thing that is remembered
 			}

@@ -12,6 +12,7 @@ const (
 	maxText   = session.MaxPrompt // bytes of a message or an answer
 	maxOutput = 32 << 10          // bytes of a result, and of arguments
 	maxItems  = 50_000            // items and steps; what is beyond is left out
+	maxCalls  = 100               // calls of one answer; more of them are another answer's
 	maxRead   = 256 << 20         // bytes of all entries and blobs that are looked at
 )
 
@@ -74,7 +75,7 @@ func (im *importer) step(s step) {
 	if s.tool != nil {
 		size = len(s.tool.input)
 	}
-	if len(im.tools) > 0 && s.tool == nil || im.live != nil && im.bytes+size > maxText {
+	if len(im.tools) > 0 && s.tool == nil || len(im.tools) == maxCalls || im.live != nil && im.bytes+size > maxText {
 		im.endPass()
 	}
 	if im.live == nil {

@@ -54,7 +54,6 @@ func (p *Projector) turn(settled, more []session.Item, mode agentv1.AgentMode) (
 		return t.turn, t.blob
 	}
 	open := t.turn
-	open.steps = slices.Clip(open.steps)
 	for len(rest) > 0 {
 		n, _ := passLen(rest)
 		open.add(p.Cards, rest[:n])

@@ -3,8 +3,7 @@ package cursorview
 import (
 	"fmt"
 	"math"
-
-	"google.golang.org/protobuf/proto"
+	"slices"
 
 	"github.com/roost-dev/roost/internal/session"
 	agentv1 "github.com/roost-dev/roost/proto/agent/v1"
@@ -83,8 +82,8 @@ func (u *Updates) Begin(s *session.State) {
 
 // addUsage adds up what the passes of the run have told, and finds when the last began.
 func (u *Updates) addUsage(s *session.State) {
-	for i := len(s.Settled) - 1; i >= 0; i-- {
-		switch item := s.Settled[i].(type) {
+	for _, v := range slices.Backward(s.Settled) {
+		switch item := v.(type) {
 		case *session.Assistant:
 			if item.Run != u.run {
 				return
@@ -158,11 +157,11 @@ func (u *Updates) TurnEnded() *agentv1.AgentServerMessage {
 	u.over = true
 	ended := &agentv1.TurnEndedUpdate{}
 	if u.passes > 0 {
-		ended.InputTokens = proto.Int64(u.usage.Input + u.usage.CacheRead + u.usage.CacheWrite)
-		ended.OutputTokens = proto.Int64(u.usage.Output)
-		ended.CacheReadTokens = proto.Int64(u.usage.CacheRead)
-		ended.CacheWriteTokens = proto.Int64(u.usage.CacheWrite)
-		ended.ReasoningTokens = proto.Int64(u.usage.Reasoning)
+		ended.InputTokens = new(u.usage.Input + u.usage.CacheRead + u.usage.CacheWrite)
+		ended.OutputTokens = new(u.usage.Output)
+		ended.CacheReadTokens = new(u.usage.CacheRead)
+		ended.CacheWriteTokens = new(u.usage.CacheWrite)
+		ended.ReasoningTokens = new(u.usage.Reasoning)
 	}
 	return update(&agentv1.InteractionUpdate{Message: &agentv1.InteractionUpdate_TurnEnded{TurnEnded: ended}})
 }
@@ -208,7 +207,7 @@ func (u *Updates) endSummary(e session.CompactionEnded, at int64) {
 	completed := &agentv1.SummaryCompletedUpdate{}
 	switch {
 	case e.Error != "":
-		completed.Failed = proto.Bool(true)
+		completed.Failed = new(true)
 	case e.Summary != "":
 		u.send(at, &agentv1.InteractionUpdate{Message: &agentv1.InteractionUpdate_Summary{Summary: &agentv1.SummaryUpdate{Summary: e.Summary}}})
 	}

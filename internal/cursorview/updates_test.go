@@ -226,6 +226,25 @@ func TestMerge(t *testing.T) {
 	if !proto.Equal(before, msgs[1]) {
 		t.Error("Merge changed what it was given")
 	}
+	notice := proto.CloneOf(msgs[4])
+	notice.GetInteractionUpdate().GetTextDelta().IsServerNotice = true
+	if got := cursorview.Merge([]*agentv1.AgentServerMessage{msgs[4], notice, msgs[1]}); len(got) != 3 {
+		t.Errorf("%d messages of a text, a notice and a thought", len(got))
+	}
+}
+
+// A provider that goes back to its reasoning opens a thinking block again, which is completed before
+// the next thing as well.
+func TestReasoningThatComesLate(t *testing.T) {
+	h := newTeller()
+	h.prompt("", "x")
+	h.pass()
+	h.block(session.Reasoning{}, "a")
+	h.say("b")
+	h.tell(session.Delta{Index: 0, Text: "c"}, session.Delta{Index: 1, Text: "d"})
+	check(t, follow(cursorview.NewUpdates(nil), h.records), []string{
+		"step 1", `thinking "a"`, "thought 10", `text "b"`, `thinking "c"`, "thought 10", `text "d"`,
+	})
 }
 
 // grammar checks the rules of section 4.2 over a whole history.
