@@ -11,7 +11,7 @@ export const modules = join(dirname(fileURLToPath(import.meta.url)), 'node_modul
 // node_modules/.bin is never run.
 export const bun = join(modules, '@oven', readdirSync(join(modules, '@oven'))[0], 'bin', 'bun');
 
-const limit = 60_000;
+const limit = 40_000;
 
 // conversation runs bun with args. Each line of standard output is parsed as JSON and given to
 // onEvent, with a function that sends the child a signal. It resolves with the exit code and

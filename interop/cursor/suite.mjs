@@ -7,7 +7,12 @@ import { join } from 'node:path';
 import { needs } from './scenarios.mjs';
 import { certificate, Server } from './server.mjs';
 
+// Scenarios that have not begun after this long fail, so that a server that hangs ends CI's patience
+// with a report.
+const patience = 300_000;
+
 export class Check {
+  #begun = Date.now();
   #top = mkdtempSync(join(tmpdir(), 'roost-'));
   #servers = [];
   #passed = 0;
@@ -66,6 +71,7 @@ export class Check {
   async #scenario(title, server, scenario) {
     const begun = Date.now();
     try {
+      assert.ok(begun - this.#begun < patience, 'there is no time left');
       if (!server.running) await server.start();
       await server.created(); // those of a scenario that failed
       await scenario();
