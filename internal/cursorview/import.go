@@ -12,6 +12,7 @@ const (
 	maxText   = session.MaxPrompt // bytes of a message or an answer
 	maxOutput = 32 << 10          // bytes of a result, and of arguments
 	maxItems  = 50_000            // items and steps; what is beyond is left out
+	maxKept   = 128 << 10         // bytes of a card as JSON, where some characters take six
 	maxCalls  = 100               // calls of one answer; more of them are another answer's
 	maxRead   = 256 << 20         // bytes of all entries and blobs that are looked at
 )
@@ -106,6 +107,9 @@ func (im *importer) tool(t *theirTool) {
 	}
 	if t.failed {
 		item.Status = session.Failed
+	}
+	if len(item.Details) > maxKept {
+		item.Details = nil // the card is made of the output then
 	}
 	im.tools = append(im.tools, item)
 }

@@ -145,10 +145,10 @@ func (t *theirTurn) is(ours *agentv1.UserMessage) bool {
 	return t.id != "" && t.id == ours.GetMessageId() && strings.Contains(strings.Join(mine, " "), strings.Join(theirs, " "))
 }
 
-// clean returns text as a session may hold it.
+// clean returns text as a session may hold it. It never becomes longer by more than the notice.
 func clean(text string) string {
 	if len(text) > maxText {
 		text = text[:maxText] + "\n[shortened]"
 	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	return strings.ToValidUTF8(text, "?")
 }

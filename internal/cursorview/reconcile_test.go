@@ -305,6 +305,53 @@ func TestImportOfMessages(t *testing.T) {
 	}
 }
 
+// Whatever a client holds, an item of it fits an event of the log, which has 256 KiB.
+func TestImportedItemsAreOfLimitedSize(t *testing.T) {
+	huge := strings.Repeat("\x01\xff\"", 1<<20)
+	client := &agentv1.ConversationStateStructure{}
+	encode := func(m proto.Message) []byte {
+		_, data, err := cursorwire.EncodeBlob(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	args := &agentv1.ShellArgs{Command: strings.Repeat("\x01", 1<<20)}
+	shell := &agentv1.ToolCall{Tool: &agentv1.ToolCall_ShellToolCall{ShellToolCall: &agentv1.ShellToolCall{
+		Args: args, Result: &agentv1.ShellResult{Result: &agentv1.ShellResult_Success{Success: &agentv1.ShellSuccess{Stdout: huge}}},
+	}}}
+	turn := &agentv1.AgentConversationTurnStructure{UserMessage: encode(&agentv1.UserMessage{Text: huge})}
+	for _, s := range []*agentv1.ConversationStep{
+		{Message: &agentv1.ConversationStep_AssistantMessage{AssistantMessage: &agentv1.AssistantMessage{Text: huge}}},
+		{Message: &agentv1.ConversationStep_ThinkingMessage{ThinkingMessage: &agentv1.ThinkingMessage{Text: huge}}},
+		{Message: &agentv1.ConversationStep_ToolCall{ToolCall: shell}},
+		{Message: &agentv1.ConversationStep_ToolCall{ToolCall: &agentv1.ToolCall{}}},
+	} {
+		turn.Steps = append(turn.Steps, encode(s))
+	}
+	client.Turns = [][]byte{encode(&agentv1.ConversationTurnStructure{Turn: &agentv1.ConversationTurnStructure_AgentConversationTurn{AgentConversationTurn: turn}})}
+	plan := reconcile(t, newTeller().state, &cursorview.Projector{}, client, store{})
+	for _, item := range plan.Import {
+		n := 0
+		switch item := item.(type) {
+		case *session.User:
+			n = len(session.BlockText(item.Blocks[0]))
+		case *session.Assistant:
+			for _, b := range item.Blocks {
+				n += len(session.BlockText(b))
+			}
+		case *session.Tool:
+			n = len(item.Input) + len(item.Output) + len(item.Details)
+		}
+		if n > 250<<10 || n == 0 {
+			t.Errorf("%s has %d bytes", item.ItemID(), n)
+		}
+	}
+	if len(plan.Import) < 5 {
+		t.Errorf("%d items", len(plan.Import))
+	}
+}
+
 // What a client has lost is replaced by a word about it, and what follows is imported all the same.
 func TestImportWithoutSomeBlobs(t *testing.T) {
 	h, _, mine, blobs := keeps(t, "one", "two")

@@ -163,5 +163,5 @@ func shortened(text string) string {
 	if len(text) > maxOutput {
 		text = text[:maxOutput] + "\n[shortened]"
 	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	return strings.ToValidUTF8(text, "?")
 }
