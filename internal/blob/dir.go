@@ -41,6 +41,32 @@ func OpenDir(path string) (*Dir, error) {
 	return &Dir{path: path}, nil
 }
 
+// LookDir returns the store in the directory path, which need not exist, for reading: nothing is
+// made or removed, so another process may have it open.
+func LookDir(path string) *Dir { return &Dir{path: path} }
+
+// List returns the hashes of the stored blobs in order, and the paths of files that are none,
+// such as those being written.
+func (d *Dir) List() (hashes, strays []string, err error) {
+	err = filepath.WalkDir(d.path, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // the store is empty, or a file was renamed meanwhile
+		case err != nil || e.IsDir():
+			return err
+		case ValidHash(e.Name()) && path == d.file(e.Name()):
+			hashes = append(hashes, e.Name())
+		default:
+			strays = append(strays, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("list blobs: %w", err)
+	}
+	return hashes, strays, nil
+}
+
 // Put implements [Store]. A crash leaves the whole blob or none.
 func (d *Dir) Put(ctx context.Context, data []byte) (string, error) {
 	if err := checkPut(ctx, data); err != nil {

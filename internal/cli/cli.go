@@ -59,9 +59,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetOut(a.out.w)
 	root.SetErr(a.err.w)
 	err := root.ExecuteContext(ctx)
+	own, said := errors.AsType[exitError](err)
 	switch {
 	case err == nil:
 		return ExitOK
+	case said:
+		return int(own)
 	case !a.began:
 		a.err.printf("roost: %v\nRun 'roost --help' for usage.\n", err)
 		return ExitUsage
@@ -84,7 +87,8 @@ func (a *app) root() *cobra.Command {
 		Long: `roost holds AI coding-agent sessions. Commands talk to the server that runs on the data
 directory, or start one for as long as they take.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no server can be reached, 130 aborted.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no server can be reached, 130 aborted; those of
+doctor are in its help.
 Environment: ROOST_SERVER and ROOST_TOKEN name a server elsewhere; NO_COLOR turns colours off.`,
 		SilenceUsage: true, SilenceErrors: true,
 		RunE: help, Args: cobra.NoArgs,
@@ -94,7 +98,8 @@ Environment: ROOST_SERVER and ROOST_TOKEN name a server elsewhere; NO_COLOR turn
 	flags.StringVar(&a.choice.config, "config", "", "configuration file (default "+config.DefaultPath()+")")
 	flags.StringVar(&a.choice.data, "data", "", "data directory (default "+config.DefaultDataDir()+")")
 	flags.StringVar(&a.address, "server", "", "server address: http://HOST:PORT, https://HOST:PORT or unix:PATH")
-	root.AddCommand(a.runCommand(), a.sessionsCommand(), a.exportCommand(), a.importCommand(), a.modelsCommand(), a.schemaCommand(), a.serveCommand(), a.trustCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.sessionsCommand(), a.exportCommand(), a.importCommand(), a.modelsCommand(), a.schemaCommand(), a.serveCommand(), a.trustCommand(), a.versionCommand(),
+		a.doctorCommand(), a.backupCommand(), a.restoreCommand(), a.replayCommand())
 	a.note(root)
 	return root
 }

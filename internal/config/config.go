@@ -45,6 +45,7 @@ type Config struct {
 	Pi        Pi
 	Cursor    Cursor
 	Limits    Limits
+	Retention Retention
 	HTTP      HTTP
 	Log       Log
 
@@ -102,6 +103,13 @@ type Limits struct {
 	BodyBytes   int64         // body of one HTTP request, 64 KiB to 256 MiB
 	IdleUnload  time.Duration // an idle session leaves memory after it, 1 s to 720 h
 	Heartbeat   time.Duration // between signs of life of a watch in which nothing happens, 1 s to 5 min
+}
+
+// Retention says which idle sessions are removed, the longest unused first. Zero values keep all.
+type Retention struct {
+	Sessions int           // how many sessions are kept, 1 to 1,000,000
+	Age      time.Duration // how long a session is kept after it was used last, 1 h to 87600 h
+	Size     int64         // bytes that the sessions have together, 1 MiB to 1024 GiB
 }
 
 // HTTP holds the settings of the HTTP listener beyond its address.

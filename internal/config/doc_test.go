@@ -36,7 +36,7 @@ func TestManualExampleIsValid(t *testing.T) {
 	}
 	want := defaults()
 	want.Web.Search = Search{Provider: SearchSearXNG, URL: "http://127.0.0.1:8888"} // none by default
-	if c.Limits != want.Limits || c.Log != want.Log || c.Pi != want.Pi ||
+	if c.Limits != want.Limits || c.Retention != want.Retention || c.Log != want.Log || c.Pi != want.Pi ||
 		c.Cursor.LocalTools != want.Cursor.LocalTools || len(c.Aliases) != 1 || c.Compaction != want.Compaction || c.Subagents != want.Subagents || c.Web != want.Web {
 		t.Error("the example should show the defaults")
 	}
@@ -55,6 +55,7 @@ func knownKeys(t *testing.T) map[string][]string {
 		"pi":                    "pi: {%s}",
 		"cursor":                "cursor: {%s}",
 		"limits":                "limits: {%s}",
+		"retention":             "retention: {%s}",
 		"http":                  "http: {%s}",
 		"tokens":                "http: {tokens: [{%s}]}",
 		"log":                   "log: {%s}",
@@ -160,6 +161,29 @@ func TestManualLimits(t *testing.T) {
 		}
 		for _, outside := range []string{"0", "0s", "0B", "9999999", "9999h", "9GiB"} {
 			_, err := Parse("c.yaml", fmt.Appendf(nil, "limits: {%s: %s}", key, outside), noEnv)
+			if _, ok := errors.AsType[*Error](err); !ok {
+				t.Errorf("%s: %s was accepted", key, outside)
+			}
+		}
+	}
+}
+
+func TestManualRetention(t *testing.T) {
+	doc, _ := manual(t)
+	if c := mustParse(t, "retention: {}"); c.Retention != (Retention{}) {
+		t.Errorf("the default removes sessions: %+v", c.Retention)
+	}
+	for _, key := range []string{"sessions", "age", "size"} {
+		row := regexp.MustCompile("\\| `" + key + "` \\| `0` \\| (\\S+) to (\\S+) \\|").FindStringSubmatch(doc)
+		if row == nil {
+			t.Errorf("retention.%s is not in the manual with the default 0", key)
+			continue
+		}
+		for _, edge := range append(row[1:], "0") {
+			mustParse(t, fmt.Sprintf("retention: {%s: %s}", key, edge))
+		}
+		for _, outside := range []string{"-1", "1000001", "59m", "87601h", "1023KiB", "1025GiB"} {
+			_, err := Parse("c.yaml", fmt.Appendf(nil, "retention: {%s: %s}", key, outside), noEnv)
 			if _, ok := errors.AsType[*Error](err); !ok {
 				t.Errorf("%s: %s was accepted", key, outside)
 			}

@@ -146,6 +146,17 @@ func (d *decoder) duration(dst *time.Duration, low, high time.Duration) func(val
 	}
 }
 
+// orZero lets 0, which needs no unit, stand for "no limit"; other values are decoded by f.
+func orZero[T ~int64](dst *T, f func(value)) func(value) {
+	return func(v value) {
+		if n, ok := v.node.(*ast.IntegerNode); ok && n.Token.Value == "0" {
+			*dst = 0
+			return
+		}
+		f(v)
+	}
+}
+
 // sizeUnits are the units of sizes, longest first so that "B" is tried last.
 var sizeUnits = []struct {
 	name  string

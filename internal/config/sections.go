@@ -22,6 +22,7 @@ func (d *decoder) config(c *Config, v value) {
 		"pi":               func(v value) { d.pi(&c.Pi, v) },
 		"cursor":           func(v value) { d.cursor(&c.Cursor, v) },
 		"limits":           func(v value) { d.limits(&c.Limits, v) },
+		"retention":        func(v value) { d.retention(&c.Retention, v) },
 		"http":             func(v value) { d.http(&c.HTTP, v) },
 		"log":              func(v value) { d.log(&c.Log, v) },
 		"mcp_servers":      func(v value) { d.mcpServers(&c.MCPServers, v) },
@@ -113,6 +114,14 @@ func (d *decoder) limits(l *Limits, v value) {
 		"body_bytes":  d.size(&l.BodyBytes, 64<<10, 256<<20),
 		"idle_unload": d.duration(&l.IdleUnload, time.Second, 720*time.Hour),
 		"heartbeat":   d.duration(&l.Heartbeat, time.Second, 5*time.Minute),
+	})
+}
+
+func (d *decoder) retention(r *Retention, v value) {
+	d.mapping(v, fields{
+		"sessions": d.integer(&r.Sessions, 0, 1_000_000),
+		"age":      orZero(&r.Age, d.duration(&r.Age, time.Hour, 87_600*time.Hour)),
+		"size":     orZero(&r.Size, d.size(&r.Size, 1<<20, 1<<40)),
 	})
 }
 

@@ -97,3 +97,12 @@ func Restore(ctx context.Context, log Log, id session.ID) (*session.State, error
 	}
 	return state, nil
 }
+
+// MetaOf is the index row of a session that a snapshot ends with. It was idle then. Its time is
+// that of the last event, which may be later than that of the last one that changed the index.
+func MetaOf(h session.Head) session.Meta {
+	return session.Meta{
+		ID: h.ID, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt, Parent: h.Parent, Name: h.Name,
+		Cwd: h.Cwd, Model: h.Model, Thinking: h.Thinking, Origin: h.Origin,
+	}
+}

@@ -28,10 +28,15 @@ const (
 	maxReaders = 4
 )
 
+// uri is how SQLite is told of the database at path.
+func uri(path, query string) string {
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: query}
+	return u.String()
+}
+
 // connect returns a pool for the database at path. It opens nothing yet.
 func connect(path, pragmas string) *sql.DB {
-	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: pragmas}
-	connector, err := sqlite.NewConnector(u.String())
+	connector, err := sqlite.NewConnector(uri(path, pragmas))
 	if err != nil {
 		// The name and the pragmas are ours; only a mistake in them can get here.
 		panic(fmt.Sprintf("sqlitelog: %v", err))
@@ -48,21 +53,9 @@ var migrations embed.FS
 // migrate brings the schema to the newest version. PRAGMA user_version counts the files of
 // migrations that have been run; each runs in a transaction of its own.
 func migrate(ctx context.Context, conn *sql.Conn) error {
-	names, err := fs.Glob(migrations, "migrations/*.sql")
+	have, names, err := schema(ctx, conn)
 	if err != nil {
 		return err
-	}
-	var have, app, tables int
-	row := conn.QueryRowContext(ctx, `SELECT v.user_version, a.application_id, (SELECT count(*) FROM sqlite_schema)
-		FROM pragma_user_version v, pragma_application_id a`)
-	if err := row.Scan(&have, &app, &tables); err != nil {
-		return err
-	}
-	switch {
-	case app != applicationID && (app != 0 || tables > 0):
-		return ErrForeign
-	case have > len(names):
-		return fmt.Errorf("%w (its schema is %d, this one knows up to %d)", ErrNewer, have, len(names))
 	}
 	for i, name := range names[have:] {
 		script, err := migrations.ReadFile(name)
@@ -75,6 +68,27 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 		}
 	}
 	return nil
+}
+
+// schema returns how many of the migrations have been run, and all of them. It returns
+// ErrForeign or ErrNewer when they are not for this database.
+func schema(ctx context.Context, conn *sql.Conn) (have int, names []string, err error) {
+	if names, err = fs.Glob(migrations, "migrations/*.sql"); err != nil {
+		return 0, nil, err
+	}
+	var app, tables int
+	row := conn.QueryRowContext(ctx, `SELECT v.user_version, a.application_id, (SELECT count(*) FROM sqlite_schema)
+		FROM pragma_user_version v, pragma_application_id a`)
+	if err := row.Scan(&have, &app, &tables); err != nil {
+		return 0, nil, err
+	}
+	switch {
+	case app != applicationID && (app != 0 || tables > 0):
+		return 0, nil, ErrForeign
+	case have > len(names):
+		return 0, nil, fmt.Errorf("%w (its schema is %d, this one knows up to %d)", ErrNewer, have, len(names))
+	}
+	return have, names, nil
 }
 
 // checkSize finds a file that has lost its end, which SQLite notices only when it needs a
@@ -111,6 +125,8 @@ func openError(err error) error {
 	switch code(err) {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%w (%w)", ErrDamaged, err)
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+		return fmt.Errorf("%w (%w)", ErrUnwritable, err)
 	}
 	return storeError(err)
 }

@@ -20,3 +20,21 @@ func metaFields(m *session.Meta) []any {
 		&m.Model.Provider, &m.Model.ID, &m.Thinking, &m.Origin, &m.Active,
 	}
 }
+
+// indexSchema is the index as the newest of migrations leaves it; a test compares the two.
+const indexSchema = `CREATE TABLE sessions (
+	num        INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again, so deleted events may be swept later
+	id         TEXT NOT NULL UNIQUE,
+	created_at INTEGER NOT NULL,                  -- milliseconds since 1970, as everywhere
+	updated_at INTEGER NOT NULL,
+	parent     TEXT NOT NULL,
+	name       TEXT NOT NULL,
+	cwd        TEXT NOT NULL,
+	provider   TEXT NOT NULL,
+	model      TEXT NOT NULL,
+	thinking   TEXT NOT NULL,
+	origin     TEXT NOT NULL,
+	active     INTEGER NOT NULL
+);
+
+CREATE INDEX active ON sessions (id) WHERE active`

@@ -14,6 +14,7 @@
 package sqlitelog
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -35,6 +36,11 @@ var (
 	// ErrDamaged says that the database cannot be opened because it is damaged, or is not a
 	// database at all.
 	ErrDamaged = errors.New("event log database is damaged: restore a backup, or try `sqlite3 roost.db .recover`")
+	// ErrMissing says that there is no database where there are other things of sessions.
+	ErrMissing = errors.New("event log database is missing, though the directory holds other data of sessions: restore a backup into a new directory, or put the file back; to begin without the old sessions, choose another directory")
+	// ErrUnwritable says that the database or its directory cannot be written, which reading needs
+	// as well.
+	ErrUnwritable = errors.New("event log database cannot be written: look at the owner and mode of the directory and of roost.db, and whether the disk is mounted read-only")
 	// ErrNewer says that a newer roost has written the database.
 	ErrNewer = errors.New("event log database was written by a newer roost: use that version")
 	// ErrForeign says that the file is a database of another program.
@@ -48,6 +54,8 @@ var _ eventlog.Log = (*Log)(nil)
 type Log struct {
 	epoch   session.Epoch
 	readers *sql.DB
+	rebuilt bool  // the index was lost and made anew at Open
+	unread  error // the sessions that could not be read then
 
 	writer *writer
 	check  *checkpointer
@@ -57,13 +65,17 @@ type Log struct {
 }
 
 // Open opens the database in the directory dir and makes it when there is none. The time it
-// takes does not depend on the number of sessions. It returns ErrDamaged, ErrNewer or
-// ErrForeign when the file cannot be used.
+// takes does not depend on the number of sessions, unless their index is lost: it is made anew
+// then, see IndexRebuilt. It returns ErrDamaged, ErrMissing, ErrUnwritable, ErrNewer or ErrForeign when the file
+// cannot be used.
 func Open(dir string) (*Log, error) {
 	// On ext4 fsync waits for the file's timestamps, which no reader needs. Where there is no
 	// fdatasync, fsync remains.
 	_, _ = sqlite.Fdatasync(true)
 	path := filepath.Join(dir, FileName)
+	if gone, err := missing(dir); gone || err != nil {
+		return nil, fmt.Errorf("open event log %s: %w", path, cmp.Or(err, ErrMissing))
+	}
 	// SQLite would make the file readable for everybody.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -104,6 +116,10 @@ func start(ctx context.Context, path string, db *sql.DB, conn *sql.Conn) (*Log, 
 	if err := conn.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'epoch'`).Scan(&epoch); err != nil {
 		return nil, err
 	}
+	lost, err := indexLost(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
 	check := newCheckpointer(connect(path, checkpointPragmas))
 	w, err := newWriter(ctx, db, conn, check)
 	if err != nil {
@@ -115,11 +131,18 @@ func start(ctx context.Context, path string, db *sql.DB, conn *sql.Conn) (*Log, 
 	l := &Log{epoch: session.Epoch(epoch), readers: readers, writer: w, check: check}
 	go check.run()
 	go w.run()
+	if lost {
+		l.rebuilt, l.unread = true, l.RebuildIndex(ctx)
+	}
 	return l, nil
 }
 
 // Epoch is the incarnation of the log.
 func (l *Log) Epoch() session.Epoch { return l.epoch }
+
+// IndexRebuilt reports whether Open has found the index of sessions lost and made it anew. The
+// error joins those of the sessions that could not be read, which the index lacks.
+func (l *Log) IndexRebuilt() (bool, error) { return l.rebuilt, l.unread }
 
 // Close waits for writes that have begun, brings the database into one file and closes it.
 // Later calls of any method return [eventlog.ErrClosed]; closing again does nothing.

@@ -67,21 +67,26 @@ func (l *Log) Load(ctx context.Context, id session.ID) (eventlog.Snapshot, error
 		if err != nil || p.snapshot == 0 {
 			return err
 		}
-		var head []byte
-		var count int
-		if err := tx.QueryRow(`SELECT head, items FROM snapshots WHERE session = ?`, p.num).Scan(&head, &count); err != nil {
-			return err
-		}
-		if s.Head, err = eventlog.DecodeHead(head); err != nil {
-			return err
-		}
-		s.Items, err = loadItems(tx, p.num, count)
+		s, err = loadSnapshot(tx, p.num)
 		return err
 	})
 	if err != nil {
 		return eventlog.Snapshot{}, fmt.Errorf("load session %s: %w", id, err)
 	}
 	return s, nil
+}
+
+func loadSnapshot(tx *sql.Tx, num int64) (s eventlog.Snapshot, err error) {
+	var head []byte
+	var count int
+	if err := tx.QueryRow(`SELECT head, items FROM snapshots WHERE session = ?`, num).Scan(&head, &count); err != nil {
+		return s, err
+	}
+	if s.Head, err = eventlog.DecodeHead(head); err != nil {
+		return s, err
+	}
+	s.Items, err = loadItems(tx, num, count)
+	return s, err
 }
 
 func loadItems(tx *sql.Tx, num int64, count int) ([]session.Item, error) {
@@ -159,6 +164,7 @@ func (l *Log) page(ctx context.Context, id session.ID, after, last session.Seq) 
 	return page, end, err
 }
 
+// records returns a page of records; with an error, those before it.
 func records(tx *sql.Tx, num int64, after, end session.Seq) ([]session.Record, error) {
 	rows, err := tx.Query(`SELECT data FROM events WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`,
 		num, int64(after), int64(end), pageRecords)
@@ -170,19 +176,19 @@ func records(tx *sql.Tx, num int64, after, end session.Seq) ([]session.Record, e
 	for size := 0; size < pageBytes && rows.Next(); {
 		var data sql.RawBytes
 		if err := rows.Scan(&data); err != nil {
-			return nil, err
+			return page, err
 		}
 		r, err := eventlog.DecodeRecord(data)
 		if err != nil {
-			return nil, err
+			return page, err
 		}
 		if after++; r.Seq != after {
-			return nil, fmt.Errorf("%w: event %d is missing", eventlog.ErrCorrupt, after)
+			return page, fmt.Errorf("%w: event %d is missing", eventlog.ErrCorrupt, after)
 		}
 		page, size = append(page, r), size+len(data)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, err
+		return page, err
 	}
 	if len(page) == 0 {
 		return nil, fmt.Errorf("%w: event %d is missing", eventlog.ErrCorrupt, after+1)
@@ -239,4 +245,21 @@ func (l *Log) index(ctx context.Context, query string) ([]session.Meta, error) {
 		return rows.Err()
 	})
 	return metas, err
+}
+
+// Size returns how many bytes a session takes in the database, about, or ErrNotFound.
+func (l *Log) Size(ctx context.Context, id session.ID) (size int64, err error) {
+	err = l.view(ctx, func(tx *sql.Tx) error {
+		p, err := locate(tx, id)
+		if err != nil {
+			return err
+		}
+		return tx.QueryRow(`SELECT coalesce((SELECT sum(length(data)) FROM events WHERE session = ?1), 0)
+			+ coalesce((SELECT sum(length(data)) FROM chunks WHERE session = ?1), 0)
+			+ coalesce((SELECT length(head) FROM snapshots WHERE session = ?1), 0)`, p.num).Scan(&size)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("size of session %s: %w", id, err)
+	}
+	return size, nil
 }

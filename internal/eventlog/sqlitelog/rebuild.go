@@ -81,7 +81,7 @@ func (w *writer) fold(num int64) (session.Meta, error) {
 		if err != nil {
 			return meta, err
 		}
-		meta, after = metaOf(h), h.Seq
+		meta, after = eventlog.MetaOf(h), h.Seq
 	}
 	rows, err := w.conn.QueryContext(ctx, `SELECT data FROM events WHERE session = ? AND seq > ? ORDER BY seq`, num, int64(after))
 	if err != nil {
@@ -102,11 +102,38 @@ func (w *writer) fold(num int64) (session.Meta, error) {
 	return meta, rows.Err()
 }
 
-// metaOf is the index row of a session that a snapshot ends with. It was idle then, and every
-// event that an idle session can have changes the index, so the times agree.
-func metaOf(h session.Head) session.Meta {
-	return session.Meta{
-		ID: h.ID, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt, Parent: h.Parent, Name: h.Name,
-		Cwd: h.Cwd, Model: h.Model, Thinking: h.Thinking, Origin: h.Origin,
+// indexLost finds out cheaply whether the index has to be made anew: when its table is missing,
+// which is put back, or when the newest session that has something stored is not in it.
+func indexLost(ctx context.Context, conn *sql.Conn) (bool, error) {
+	var there bool
+	err := conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'sessions')`).Scan(&there)
+	if err != nil {
+		return false, err
 	}
+	if !there {
+		return true, recreateIndex(ctx, conn)
+	}
+	var lost bool
+	err = conn.QueryRowContext(ctx, `WITH newest AS (SELECT max(n) AS num FROM (
+			SELECT max(session) AS n FROM events UNION ALL SELECT max(session) FROM snapshots))
+		SELECT num IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.num = newest.num)
+			AND NOT EXISTS (SELECT 1 FROM garbage g WHERE g.session = newest.num AND g.gone)
+		FROM newest`).Scan(&lost)
+	return lost, err
+}
+
+// recreateIndex makes the table of the index. Numbers of sessions go on after the highest that is
+// in use, also by rows that have not been swept yet.
+func recreateIndex(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE;\n"+indexSchema+`;
+		DELETE FROM sqlite_sequence WHERE name = 'sessions';
+		INSERT INTO sqlite_sequence (name, seq) SELECT 'sessions', coalesce(max(n), 0) FROM (
+			SELECT max(session) AS n FROM events UNION ALL SELECT max(session) FROM snapshots
+			UNION ALL SELECT max(session) FROM chunks UNION ALL SELECT max(session) FROM garbage);
+		COMMIT`)
+	if err != nil {
+		_, rollback := conn.ExecContext(ctx, `ROLLBACK`)
+		return errors.Join(fmt.Errorf("make the index anew: %w", err), rollback)
+	}
+	return nil
 }
