@@ -330,3 +330,17 @@ func TestHalfRestoredDirectory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestKilledBackup finds what a backup leaves that is killed: it is no backup, and the next one
+// says what to do about it.
+func TestKilledBackup(t *testing.T) {
+	l := start(t)
+	dest := filepath.Join(t.TempDir(), "backup")
+	write(t, filepath.Join(dest+".unfinished", "roost.db"), "half")
+	if _, err := backup.Make(t.Context(), l.dir, dest, "", now); err == nil || !strings.Contains(err.Error(), "remove it") {
+		t.Errorf("the next one: %v", err)
+	}
+	if _, err := backup.Verify(t.Context(), dest+".unfinished"); !errors.Is(err, backup.ErrNoBackup) {
+		t.Errorf("what is left: %v", err)
+	}
+}

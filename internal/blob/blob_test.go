@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -209,4 +210,33 @@ func FuzzValidHash(f *testing.F) {
 			t.Fatalf("%q is accepted", hash)
 		}
 	})
+}
+
+func TestLookDirChangesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "blobs")
+	if hashes, strays, err := blob.LookDir(path).List(); err != nil || len(hashes)+len(strays) > 0 {
+		t.Fatalf("without a directory: %v %v %v", hashes, strays, err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("the directory was made: %v", err)
+	}
+	hash := put(t, openDir(t, path), []byte("kept"))
+	// One is being written, and two are in the wrong place.
+	half, lost, odd := filepath.Join(path, "put-1"), filepath.Join(path, hash), filepath.Join(path, hash[:2], "odd")
+	for _, name := range []string{half, lost, odd} {
+		if err := os.WriteFile(name, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := blob.LookDir(path)
+	hashes, strays, err := d.List()
+	slices.Sort(strays)
+	want := []string{half, lost, odd}
+	slices.Sort(want)
+	if err != nil || !slices.Equal(hashes, []string{hash}) || !slices.Equal(strays, want) {
+		t.Errorf("%v %v %v", hashes, strays, err)
+	}
+	if got, err := d.Get(t.Context(), hash); err != nil || string(got) != "kept" {
+		t.Errorf("%q %v", got, err)
+	}
 }

@@ -156,3 +156,12 @@ func TestInUseWithoutPID(t *testing.T) {
 		}
 	}
 }
+
+func TestFree(t *testing.T) {
+	if free, ok := Free(t.TempDir()); ok && free == 0 {
+		t.Error("the disk is full, or the answer is wrong")
+	}
+	if _, ok := Free(filepath.Join(t.TempDir(), "missing")); ok {
+		t.Error("a missing directory has room")
+	}
+}

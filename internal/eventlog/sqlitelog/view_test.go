@@ -286,3 +286,39 @@ func TestExportAndDiscard(t *testing.T) {
 		t.Errorf("%d events, %v", n, err)
 	}
 }
+
+// TestCrashDuringSalvage looks at the moment in which the old file has been moved and the new one
+// has not got its name: nothing is begun anew, and the old file is whole.
+func TestCrashDuringSalvage(t *testing.T) {
+	dir := t.TempDir()
+	path := filled(t, dir)
+	aside := filepath.Join(dir, "damaged", "database-1")
+	err := errors.Join(os.MkdirAll(aside, 0o700), os.Rename(path, filepath.Join(aside, sqlitelog.FileName)),
+		os.WriteFile(filepath.Join(dir, sqlitelog.SalvageName), []byte("half"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlitelog.Open(dir); !errors.Is(err, sqlitelog.ErrMissing) {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(aside, sqlitelog.FileName), path); err != nil {
+		t.Fatal(err)
+	}
+	if got := index(t, open(t, dir)); len(got) != 3 {
+		t.Errorf("%d sessions", len(got))
+	}
+}
+
+func TestSize(t *testing.T) {
+	log := open(t, t.TempDir())
+	add(t, log, "a", created("a"), delta(2, strings.Repeat("x", 5000)))
+	add(t, log, "b", created("b"))
+	for id, bounds := range map[session.ID][2]int64{"a": {5000, 5200}, "b": {10, 100}} {
+		if n, err := log.Size(t.Context(), id); err != nil || n < bounds[0] || n > bounds[1] {
+			t.Errorf("%s: %d bytes, %v", id, n, err)
+		}
+	}
+	if _, err := log.Size(t.Context(), "c"); !errors.Is(err, eventlog.ErrNotFound) {
+		t.Error(err)
+	}
+}
