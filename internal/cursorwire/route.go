@@ -8,4 +8,6 @@ const (
 	PathRunSSE = "/agent.v1.AgentService/RunSSE"
 	// PathBidiAppend carries one message of the client.
 	PathBidiAppend = "/aiserver.v1.BidiService/BidiAppend"
+	// PathRunPoll is PathRunSSE for clients whose proxies hold streams back.
+	PathRunPoll = "/agent.v1.AgentService/RunPoll"
 )

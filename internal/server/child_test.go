@@ -67,8 +67,12 @@ func serveChild(dir string) error {
 	if err != nil {
 		return err
 	}
+	listen := "127.0.0.1:0"
+	if same, err := os.ReadFile(filepath.Join(dir, "listen")); err == nil { // after a restart, where clients look for it
+		listen = string(same)
+	}
 	return Run(ctx, Options{
-		Config: cfg, DataDir: filepath.Join(dir, "data"), Socket: filepath.Join(dir, "s"), Listen: "127.0.0.1:0", Dir: dir,
+		Config: cfg, DataDir: filepath.Join(dir, "data"), Socket: filepath.Join(dir, "s"), Listen: listen, Dir: dir,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}, os.Stdout)
 }
@@ -137,6 +141,7 @@ func (h *home) start() {
 					h.url = url
 				}
 			}
+			h.write("listen", strings.TrimPrefix(h.url, "http://"))
 			return
 		}
 	}

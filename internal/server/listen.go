@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-dev/roost/internal/control"
+	"github.com/roost-dev/roost/internal/cursor"
 	"github.com/roost-dev/roost/internal/datadir"
 	"github.com/roost-dev/roost/internal/guard"
 	"github.com/roost-dev/roost/internal/pi"
@@ -20,7 +21,7 @@ import (
 const shutdownGrace = 2 * time.Second
 
 // routes is everything that is reachable over HTTP.
-func (s *Server) routes(api *control.Server, front *pi.Server) http.Handler {
+func (s *Server) routes(api *control.Server, front *pi.Server, conversations *cursor.Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(control.Pattern, api.Handler())
 	mux.Handle("/pi/v1", front.WebSocket())
@@ -28,7 +29,8 @@ func (s *Server) routes(api *control.Server, front *pi.Server) http.Handler {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		fmt.Fprintln(w, "ok")
 	})
-	return guard.LimitBody(s.opt.Config.Limits.BodyBytes, mux)
+	conversations.Register(mux)
+	return guard.LimitBody(s.opt.Config.Limits.BodyBytes, mux, cursor.LargePaths()...)
 }
 
 // listen opens the doors: the Unix sockets, which the file system guards, and the HTTP
@@ -88,6 +90,7 @@ func (s *Server) listenTCP(routes http.Handler, dir *datadir.Dir) error {
 	}
 	options := guard.Options{
 		Port: l.Addr().(*net.TCPAddr).Port, Token: token, Hosts: cfg.HTTP.Hosts, Origins: cfg.HTTP.Origins, Open: []string{"/healthz"},
+		Keep: cursor.TokenPaths(),
 	}
 	for _, t := range cfg.HTTP.Tokens {
 		options.Clients = append(options.Clients, guard.Client{Name: t.Name, SHA256: t.SHA256})

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/roost-dev/roost/internal/config"
+	"github.com/roost-dev/roost/internal/cursor"
 	"github.com/roost-dev/roost/internal/permission"
 	"github.com/roost-dev/roost/internal/pi"
 	"github.com/roost-dev/roost/internal/session"
@@ -54,7 +55,7 @@ func (j *judge) judge(s *session.State, c session.ToolCall) session.Verdict {
 	case permission.Allow:
 		return session.Verdict{}
 	case permission.Ask:
-		if s.Origin != pi.Origin { // version 1 of pi's protocol has no way to ask
+		if s.Origin != pi.Origin && s.Origin != cursor.Origin { // version 1 of pi's protocol has no way to ask
 			return session.Verdict{Query: &session.Query{Reason: d.Reason, Grants: d.Remember}, Limit: j.cfg.AskTimeout.Milliseconds()}
 		}
 		if j.cfg.WithoutClient == config.ActionAllow {

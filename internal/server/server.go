@@ -92,6 +92,7 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	s.onClose(func(context.Context) error { return log.Close() })
+	s.tellRebuilt(log)
 	blobs, err := blob.OpenDir(dir.Join("blobs"))
 	if err != nil {
 		return err
@@ -113,7 +114,7 @@ func (s *Server) open(ctx context.Context) error {
 		NewID: func() session.ID { return session.ID(ulid.Make().String()) },
 		Dir:   workDir, DefaultModel: models.first, DefaultThinking: cfg.DefaultThinking,
 		Unconfined: !cfg.Workspace.Confine, OutputDir: dir.Join("outputs"),
-		IdleUnload: cfg.Limits.IdleUnload, MaxLive: cfg.Limits.Sessions, Logger: s.log,
+		IdleUnload: cfg.Limits.IdleUnload, MaxLive: cfg.Limits.Sessions, MayWork: s.mayWork, Logger: s.log,
 	}
 	connect, err := s.agent(&engineCfg, dir)
 	if err != nil {
@@ -144,19 +145,21 @@ func (s *Server) open(ctx context.Context) error {
 	})
 	s.onClose(func(context.Context) error { stop(); return nil })
 
-	// 6. Who speaks roost's own.
+	// 6. Who speaks roost's own, and Cursor's.
 	api := control.New(control.Options{
 		Engine: engine, Models: models.describe, Blobs: blobs, Version: s.opt.Version, ServerID: id,
 		DefaultModel: models.first, Heartbeat: cfg.Limits.Heartbeat, Logger: s.log,
 	})
+	conversations := s.cursor(engine, models, blobs)
 
 	// 7. What was going on goes on.
 	if err := engine.Start(ctx); err != nil {
 		return err
 	}
+	s.background(s.keeper(engine, log, dir.Join("outputs")).run)
 
 	// 8. Doors open.
-	return s.listen(front, s.routes(api, front), dir)
+	return s.listen(front, s.routes(api, front, conversations), dir)
 }
 
 // background runs f until the server closes.
