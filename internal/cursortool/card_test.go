@@ -82,7 +82,7 @@ func TestCards(t *testing.T) {
 		{"grep", `{"pattern":"x","ignoreCase":true,"context":2}`, `{"pi_grep_tool_call":{"args":{"context":2,"ignore_case":true,"pattern":"x"}}}`},
 		{"find", `{"pattern":"x"}`, `{"pi_find_tool_call":{"args":{"pattern":"x"}}}`},
 		{"ls", ``, `{"pi_ls_tool_call":{"args":{}}}`},
-		{"other", `{"a":"b"}`, `{"mcp_tool_call":{"args":{"args":{"a":"b"},"name":"roost-other","provider_identifier":"roost","server_identifier":"roost","tool_name":"other"}}}`},
+		{"other", `{"a":"b"}`, `{"truncated_tool_call":{}}`},
 	} {
 		if got := cardJSON(t, set.Card(c.name, c.input)); got != c.want {
 			t.Errorf("%s %s: the card is\n%s\nwant\n%s", c.name, c.input, got, c.want)

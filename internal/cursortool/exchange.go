@@ -139,6 +139,19 @@ func (x *exchange) try(ways ...way) Step {
 	return x.ask(w.request, take, lost)
 }
 
+// second asks in another way too, after an answer that may be wrong; stay is what to do when that
+// brings nothing.
+func (x *exchange) second(w way, stay func() Step) Step {
+	take := func(m *agentv1.ExecClientMessage) Step {
+		if m.GetPiGrepResult().GetSuccess() == nil {
+			return stay()
+		}
+		st, _ := w.take(m)
+		return st
+	}
+	return x.ask(w.request, take, func(string, bool) Step { return stay() })
+}
+
 // Result takes a message for the request that is under way.
 func (x *exchange) Result(n int, m *agentv1.ExecClientMessage) Step {
 	if n != x.sent-1 {

@@ -130,13 +130,32 @@ func beginGrep(call Call, args json.RawMessage, env *Env) Machine {
 	request := in.args(path)
 	request.ToolCallId = string(call.ID)
 	x := &exchange{tool: "Grep", env: env, card: grepCall(request)}
-	usual := grepWay(request, func(r *agentv1.GrepResult) Step { return grepped(x, r) })
-	ways := env.ways(usual, piGrep(x, in.pi(path)))
-	if in.Multiline || in.Type != "" || in.Mode == "count" { // pi's grep would find something else
+	pi := piGrep(x, in.pi(path))
+	alone := bool(in.Multiline) || in.Type != "" || in.Mode == "count" // pi's grep would find something else
+	usual := grepWay(request, func(r *agentv1.GrepResult) Step {
+		if foundNothing(r) && !alone && !env.NoPi && !env.PiOnly {
+			return x.second(pi, func() Step { return grepped(x, r) })
+		}
+		return grepped(x, r)
+	})
+	ways := env.ways(usual, pi)
+	if alone {
 		ways = []way{usual}
 	}
 	x.begin = func() Step { return x.try(ways...) }
 	return x
+}
+
+// foundNothing reports whether a search for lines has come back without any. There is a client
+// (oh-my-pi 18.2.3) whose searches for lines always do; it is asked once more in pi's way.
+func foundNothing(r *agentv1.GrepResult) bool {
+	results := r.GetSuccess().GetWorkspaceResults()
+	for _, found := range results {
+		if found.GetContent() == nil || len(found.GetContent().GetMatches()) > 0 {
+			return false
+		}
+	}
+	return len(results) > 0
 }
 
 func grepWay(args *agentv1.GrepArgs, take func(*agentv1.GrepResult) Step) way {

@@ -99,8 +99,17 @@ func TestGrep(t *testing.T) {
 		},
 		{
 			name: "oh-my-pi finds nothing", tool: "Grep", input: `{"pattern":"needle","output_mode":"content"}`,
-			turns: []turn{{request, `{"grep_result":{"success":{"pattern":"needle","path":"/home/dev/project","output_mode":"content","workspace_results":{"/home/dev/project":{"content":{}}}}},"exec_id":"exec-1"}`}},
-			want:  outcome{"No matches.", false, `"workspace_results"`},
+			turns: []turn{{request, `{"grep_result":{"success":{"pattern":"needle","path":"/home/dev/project","output_mode":"content","workspace_results":{"/home/dev/project":{"content":{}}}}},"exec_id":"exec-1"}`}, {
+				`{"pi_grep_args":{"pattern":"needle","path":"/home/dev/project","ignore_case":false,"limit":300}}`, `{"pi_grep_result":{"error":{"error":"no"}}}`,
+			}},
+			want: outcome{"No matches.", false, `"workspace_results"`},
+		},
+		{
+			name: "what oh-my-pi finds the other way", tool: "Grep", input: `{"pattern":"needle","output_mode":"content"}`,
+			turns: []turn{{request, `{"grep_result":{"success":{"workspace_results":{"/home/dev/project":{"content":{}}}}}}`}, {
+				`{"pi_grep_args":{"pattern":"needle","path":"/home/dev/project","ignore_case":false,"limit":300}}`, `{"pi_grep_result":{"success":{"output":"a.txt:2: needle"}}}`,
+			}},
+			want: outcome{"a.txt:2: needle", false, `"needle"`},
 		},
 		{
 			name: "all arguments", tool: "Grep", input: `{"pattern":"n","path":"src","glob":"*.go","output_mode":"count","-A":1,"-B":"2","-C":3,"-i":true,"type":"go","head_limit":4,"offset":5,"multiline":true}`,

@@ -73,7 +73,11 @@ func (s *Set) Card(name, input string) *agentv1.ToolCall {
 	def, ok := s.byName[name]
 	switch {
 	case !ok:
-		return Card(name, input)
+		card := Card(name, input)
+		if card.GetMcpToolCall() != nil { // as a tool of some server a client would try to run it
+			return &agentv1.ToolCall{Tool: &agentv1.ToolCall_TruncatedToolCall{TruncatedToolCall: &agentv1.TruncatedToolCall{}}}
+		}
+		return card
 	case name == callMCP:
 		return callMCPCard(def.Routes, partial(input))
 	case def.MCP != nil:

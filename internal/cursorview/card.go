@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/roost-dev/roost/internal/cursortool"
@@ -28,6 +29,7 @@ func freshCard(cards Cards, name, input string) *agentv1.ToolCall {
 // stamp sets what every card has whatever its tool (section 4.2). A time of 0 is not set.
 func stamp(card *agentv1.ToolCall, call session.CallID, started, completed int64) *agentv1.ToolCall {
 	card.ToolCallId = new(string(call))
+	stampArgs(card, string(call))
 	if card.StartedAtMs == nil && started > 0 {
 		card.StartedAtMs = new(uint64(started))
 	}
@@ -35,6 +37,28 @@ func stamp(card *agentv1.ToolCall, call session.CallID, started, completed int64
 		card.CompletedAtMs = new(uint64(completed))
 	}
 	return card
+}
+
+// stampArgs gives the arguments of a card the id of its call where they have room for one: that is
+// what clients join a card and an execution by.
+func stampArgs(card *agentv1.ToolCall, id string) {
+	m := card.ProtoReflect()
+	arm := m.WhichOneof(m.Descriptor().Oneofs().ByName("tool"))
+	if arm == nil {
+		return
+	}
+	tool := m.Mutable(arm).Message()
+	args := tool.Descriptor().Fields().ByName("args")
+	if args == nil || args.Message() == nil || args.IsList() || args.IsMap() {
+		return
+	}
+	field := args.Message().Fields().ByName("tool_call_id")
+	if field == nil || field.Kind() != protoreflect.StringKind {
+		return
+	}
+	if a := tool.Mutable(args).Message(); a.Get(field).String() == "" {
+		a.Set(field, protoreflect.ValueOfString(id))
+	}
 }
 
 // details is session.Tool.Details of a call that a client has run.

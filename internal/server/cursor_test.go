@@ -175,8 +175,8 @@ type latch struct {
 	c    chan struct{}
 }
 
-func newLatch() *latch   { return &latch{c: make(chan struct{})} }
-func (l *latch) open()   { l.once.Do(func() { close(l.c) }) }
+func newLatch() *latch { return &latch{c: make(chan struct{})} }
+func (l *latch) open() { l.once.Do(func() { close(l.c) }) }
 func (l *latch) wait(h *home) {
 	h.t.Helper()
 	select {
@@ -202,15 +202,19 @@ func TestCursorKill(t *testing.T) {
 	for name, p := range map[string]point{
 		"text": {
 			script: "rules: [{default: true, passes: [[{text: 'one two three four five six seven eight', every: 60ms}]]}]",
-			at:     func(m *agentv1.AgentServerMessage) bool { return strings.Contains(m.GetInteractionUpdate().GetTextDelta().GetText(), "three") },
-			text:   "one two three four five six seven eight",
-			pi:     "user: go\nassistant complete: one two three four five six seven eight\n",
+			at: func(m *agentv1.AgentServerMessage) bool {
+				return strings.Contains(m.GetInteractionUpdate().GetTextDelta().GetText(), "three")
+			},
+			text: "one two three four five six seven eight",
+			pi:   "user: go\nassistant complete: one two three four five six seven eight\n",
 		},
 		"client tool": {
 			script: "rules: [{default: true, passes: [[{tool: {name: Shell, input: {command: 'echo x >> ran; sleep 3'}}}], [{text: done}]]}]",
-			at:     func(m *agentv1.AgentServerMessage) bool { return m.GetInteractionUpdate().GetShellOutputDelta().GetStart() != nil },
-			text:   "done",
-			pi:     "assistant complete: done\n",
+			at: func(m *agentv1.AgentServerMessage) bool {
+				return m.GetInteractionUpdate().GetShellOutputDelta().GetStart() != nil
+			},
+			text: "done",
+			pi:   "assistant complete: done\n",
 		},
 		"safe client tool": {
 			script: "rules: [{default: true, passes: [[{tool: {name: Read, input: {path: f}}}], [{text: 'read ${tool1}'}]]}]",
@@ -220,9 +224,11 @@ func TestCursorKill(t *testing.T) {
 		},
 		"question": {
 			script: "rules: [{default: true, passes: [[{tool: {name: AskQuestion, input: {questions: [{id: q, prompt: which, options: [{id: a, label: A}, {id: b, label: B}]}]}}}], [{text: thanks}]]}]",
-			at:     func(m *agentv1.AgentServerMessage) bool { return m.GetInteractionQuery().GetAskQuestionInteractionQuery() != nil },
-			text:   "thanks",
-			pi:     "assistant complete: thanks\n",
+			at: func(m *agentv1.AgentServerMessage) bool {
+				return m.GetInteractionQuery().GetAskQuestionInteractionQuery() != nil
+			},
+			text: "thanks",
+			pi:   "assistant complete: thanks\n",
 		},
 		"checkpoint": {
 			script: "rules: [{default: true, passes: [[{tool: {name: Ls, input: {path: .}}}], [{text: done}]]}]",

@@ -77,7 +77,8 @@ export const scenarios = {
     const { answer } = await one(t, 'grep');
     assert.match(answer, /line two/);
     assert.match(answer, /line three/);
-    assert.doesNotMatch(answer, /line one/);
+    // omp's search shows the lines around a match too, and marks the matches.
+    assert.doesNotMatch(answer, /(^|[*\n])\d*:?line one/);
   },
   'shell': async (t) => {
     const { answer, tools } = await one(t, 'shell');
