@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -107,7 +108,7 @@ func (d *driver) action(ctx context.Context, a *agentv1.ConversationAction) erro
 	case *agentv1.ConversationAction_BackgroundShellAction, *agentv1.ConversationAction_BackgroundSubagentAction:
 		// The execution itself will say that it goes on in the background.
 	default:
-		d.log.Info("an action was passed over because a run is in progress", "action", fmt.Sprintf("%T", a))
+		d.log.Info("an action was passed over because a run is in progress", slog.String("action", fmt.Sprintf("%T", a)))
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func (h *hub) deliver(r *http.Request, id string, a *arrival, data []byte) error
 	if err != nil {
 		return err
 	}
-	waitFor, wire, held := h.accept(l, a, data)
+	waitFor, wire, held := h.accept(l, a, data) //nolint:contextcheck // a run outlives the append that begins it
 	if held && wire.keep(a.seq, data) {
 		return nil
 	}

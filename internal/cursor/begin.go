@@ -299,7 +299,7 @@ func (d *driver) abort(ctx context.Context, run session.RunID) error {
 	}
 	defer sub.Close()
 	_, err = d.server.opt.Engine.Do(ctx, d.id, session.Abort{})
-	if e, ok := errors.AsType[*session.Error](err); err != nil && !(ok && e.Kind == session.Busy) {
+	if e, ok := errors.AsType[*session.Error](err); err != nil && (!ok || e.Kind != session.Busy) {
 		return err
 	}
 	for {
@@ -334,7 +334,7 @@ func (d *driver) adopt(ctx context.Context, model catalog.Model, thinking sessio
 		}
 	}
 	mode := sessionMode(d.ckpt.base.Mode)
-	if s.Mode != mode && !(s.Mode == "" && mode == session.ModeAgent) {
+	if s.Mode != mode && (s.Mode != "" || mode != session.ModeAgent) {
 		return do(session.SetMode{Mode: mode})
 	}
 	return nil

@@ -92,7 +92,7 @@ func (d *driver) startCalls(ctx context.Context) error {
 		c.machine = d.tools.set.Begin(use, &d.tools.env)
 		d.tools.byID[t.Call] = c
 		d.tools.order = append(d.tools.order, c)
-		if c.issued && !d.takeEarly(ctx, c) {
+		if c.issued && !d.takeEarly(c) {
 			d.end(c, &cursortool.Outcome{
 				Text: "Interrupted: the connection to the client was lost while the tool ran there, so its outcome is unknown. Check before you run it again.", IsError: true,
 			})
@@ -120,7 +120,7 @@ func (d *driver) startQueued(ctx context.Context) error {
 
 // takeEarly gives a call that was issued before this attempt what the client has sent about it
 // since, and reports whether that ended it.
-func (d *driver) takeEarly(ctx context.Context, c *call) bool {
+func (d *driver) takeEarly(c *call) bool {
 	first := execID(c.began, 0)
 	step := c.machine.Start()
 	c.running = true

@@ -86,7 +86,7 @@ func (d *driver) drive(ctx context.Context) {
 	for _, ack := range d.acks {
 		ack(nil)
 	}
-	d.detach()
+	d.detach() //nolint:contextcheck // it has a time of its own, when the drive's is over
 	d.link.End(d.ending(err))
 }
 

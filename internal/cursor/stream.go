@@ -240,7 +240,7 @@ func (h *hub) run(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reading := make(chan struct{})
-	go func() {
+	go func() { //nolint:contextcheck // a run outlives the request that begins it
 		defer close(reading)
 		h.readRun(r, l, codec, head)
 	}()

@@ -195,10 +195,7 @@ func TestCursorKill(t *testing.T) {
 		execs  map[string]cursortest.Handler
 		text   string
 		pi     string // the end of what pi sees
-		runs   map[string]int
 	}
-	wait := func(ctx context.Context, _ *cursortest.Exec) error { <-ctx.Done(); return ctx.Err() }
-	_ = wait
 	for name, p := range map[string]point{
 		"text": {
 			script: "rules: [{default: true, passes: [[{text: 'one two three four five six seven eight', every: 60ms}]]}]",

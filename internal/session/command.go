@@ -156,7 +156,7 @@ func New(c Create) (Event, error) {
 	switch {
 	case !c.ID.Valid():
 		return nil, Errorf(Invalid, "session id %q: use 1 to %d letters, digits, - and _", c.ID, maxID)
-	case !filepath.IsAbs(c.Cwd) && !(c.Remote && c.Cwd != "") || len(c.Cwd) > MaxCwd || !utf8.ValidString(c.Cwd) || strings.ContainsRune(c.Cwd, 0):
+	case !filepath.IsAbs(c.Cwd) && (!c.Remote || c.Cwd == "") || len(c.Cwd) > MaxCwd || !utf8.ValidString(c.Cwd) || strings.ContainsRune(c.Cwd, 0):
 		return nil, Errorf(Invalid, "cwd must be an absolute path of at most %d bytes", MaxCwd)
 	case c.Model.IsZero():
 		return nil, Errorf(Invalid, "no model: name one, or set default_model in the configuration")
