@@ -78,7 +78,7 @@ func TestBackupRestoreReplay(t *testing.T) {
 		{restored, []string{"replay", "s1"}, 0, `{"seq":1,"at":"1970-01-01T00:00:00.001Z","kind":"created","event":{"id":"s1",`},
 		{restored, []string{"replay", "s1", "--format", "pi"}, 0, `"type":"event"`},
 		{restored, []string{"replay", "s2"}, 1, "no such session"},
-		{restored, []string{"replay", "s1", "--format", "odd"}, 2, "use one of events, roost, pi"},
+		{restored, []string{"replay", "s1", "--format", "odd"}, 2, "use one of events, roost, pi, cursor"},
 		{restored, []string{"restore"}, 2, "needs 1 argument(s) [SRC]"},
 	} {
 		r := operate(t, c.dir, c.args...)

@@ -5,6 +5,7 @@
 //	events   one line of JSON for each event that is kept: seq, time, kind and fields
 //	roost    the session and its items as roost's own API shows them
 //	pi       the snapshot that a client of pi's protocol gets
+//	cursor   the checkpoint that a client of Cursor's protocol gets, with its blobs
 package replay
 
 import (
@@ -25,10 +26,11 @@ var formats = map[string]func(context.Context, *history, io.Writer) error{
 	"events": printEvents,
 	"roost":  printRoost,
 	"pi":     printPi,
+	"cursor": printCursor,
 }
 
 // Formats returns the names of the formats, the default first.
-func Formats() []string { return []string{"events", "roost", "pi"} }
+func Formats() []string { return []string{"events", "roost", "pi", "cursor"} }
 
 // history is a session as it is stored.
 type history struct {

@@ -79,8 +79,9 @@ func TestEvents(t *testing.T) {
 func TestProjections(t *testing.T) {
 	dir := data(t)
 	for format, want := range map[string][]string{
-		"roost": {`{"epoch":"1","seq":"7"}`, `"name":"<b>"`, `"itemCount":3`, `"first"`, `"second"`, `"half an ans"`},
-		"pi":    {`"type":"event"`, `"phase":"turn"`, `"revision":7`, `"first"`, `"second"`, `"half an ans"`},
+		"roost":  {`{"epoch":"1","seq":"7"}`, `"name":"<b>"`, `"itemCount":3`, `"first"`, `"second"`, `"half an ans"`},
+		"cursor": {`"checkpoint"`, `"blobs"`, `"turns"`},
+		"pi":     {`"type":"event"`, `"phase":"turn"`, `"revision":7`, `"first"`, `"second"`, `"half an ans"`},
 	} {
 		got := show(t, dir, format)
 		for _, w := range want {

@@ -55,7 +55,7 @@ var allowed = []struct {
 	{"internal/cli", []string{"client", "proto/roost/...", "internal/piwire", "internal/config", "internal/session", "internal/backup", "internal/doctor", "internal/replay"}, "a client of the API, and of the data without a server"},
 	{"internal/backup", []string{"internal/blob", "internal/datadir", "internal/eventlog/..."}, "works on the data directory"},
 	{"internal/doctor", []string{"internal/session", "internal/blob", "internal/datadir", "internal/guard", "internal/eventlog", "internal/eventlog/..."}, "works on the data directory"},
-	{"internal/replay", []string{"internal/session", "internal/blob", "internal/eventlog", "internal/eventlog/...", "internal/controlview", "internal/piview", "internal/piwire", "proto/..."}, "prints projections of the data directory"},
+	{"internal/replay", []string{"internal/session", "internal/blob", "internal/eventlog", "internal/eventlog/...", "internal/controlview", "internal/piview", "internal/piwire", "internal/cursorview", "proto/..."}, "prints projections of the data directory"},
 	{"internal/testkit", []string{"internal/..."}, "tests only"},
 	{"internal/server", []string{"internal/...", "proto/..."}, "the composition root"},
 	{"cmd/...", []string{"internal/cli", "internal/server", "internal/sandbox"}, "main joins the two"},
