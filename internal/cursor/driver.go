@@ -128,7 +128,7 @@ func (d *driver) pump(ctx context.Context, limit time.Duration, ok func() bool) 
 	if limit > 0 {
 		end = time.Now().Add(limit)
 	}
-	inbox := d.link.Received()
+	inbox, connected := d.link.Received(), d.link.Connected()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -155,6 +155,8 @@ func (d *driver) pump(ctx context.Context, limit time.Duration, ok func() bool) 
 			err = d.update(ctx, n)
 		case f := <-d.back:
 			err = f()
+		case <-connected:
+			connected = nil
 		case <-timer.C:
 		case <-d.link.Gone():
 			err = errGone

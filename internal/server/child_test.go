@@ -79,14 +79,14 @@ func serveChild(dir string) error {
 
 // home is the directory of a server that comes and goes.
 type home struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 	cmd *exec.Cmd
 	url string
 }
 
 // newHome makes a directory with a configuration whose model follows a script.
-func newHome(t *testing.T, script string) *home {
+func newHome(t testing.TB, script string) *home {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "roost") //nolint:usetesting // t.TempDir is too long for the path of a socket
 	if err != nil {
