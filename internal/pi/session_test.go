@@ -126,6 +126,7 @@ func TestAttachAgainDuringOwnPrompt(t *testing.T) {
 		r.model.then(until(goOn, "a", "b"))
 		p := r.attached(r.create())
 		p.ask("1", &piwire.Prompt{SessionID: "s1"})
+		p.take() // requests are served side by side: a detach may overtake the prompt
 		p.ask("2", &piwire.Detach{SessionID: "s1"})
 		p.take()
 		p.ask("3", &piwire.Attach{SessionID: "s1"})

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,16 +23,25 @@ import (
 
 // shelf is an engine of which a keeper takes sessions away.
 type shelf struct {
-	metas   []session.Meta // the most recently used first
-	busy    session.ID     // has begun to run since it was listed
-	stuck   session.ID     // cannot be deleted
+	metas []session.Meta // the most recently used first
+	busy  session.ID     // has begun to run since it was listed
+	stuck session.ID     // cannot be deleted
+
+	mu      sync.Mutex
 	deleted []session.ID
+}
+
+// gone returns what was deleted.
+func (s *shelf) gone() []session.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.deleted)
 }
 
 func (s *shelf) List(context.Context) iter.Seq2[session.Meta, error] {
 	return func(yield func(session.Meta, error) bool) {
 		for _, m := range s.metas {
-			if !slices.Contains(s.deleted, m.ID) && !yield(m, nil) {
+			if !slices.Contains(s.gone(), m.ID) && !yield(m, nil) {
 				return
 			}
 		}
@@ -50,6 +60,8 @@ func (s *shelf) Delete(_ context.Context, id session.ID) error {
 	if id == s.stuck {
 		return errors.New("it is stuck")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.deleted = append(s.deleted, id)
 	return nil
 }
@@ -85,14 +97,14 @@ func TestRetention(t *testing.T) {
 				size: func(context.Context, session.ID) (int64, error) { return 1 << 20, nil },
 			}
 			k.once(t.Context())
-			if got := fmt.Sprint(s.deleted); got != c.want {
+			if got := fmt.Sprint(s.gone()); got != c.want {
 				t.Errorf("deleted %s, want %s", got, c.want)
 			}
 			if n := strings.Count(log.String(), "session removed"); n != len(s.deleted) {
 				t.Errorf("%d of %d removals are logged:\n%s", n, len(s.deleted), log.String())
 			}
 			k.once(t.Context())
-			if got := fmt.Sprint(s.deleted); got != c.want {
+			if got := fmt.Sprint(s.gone()); got != c.want {
 				t.Errorf("a second time: %s", got)
 			}
 		})
@@ -109,7 +121,7 @@ func TestRetentionLeavesWhatIsUsed(t *testing.T) {
 		log: slog.New(slog.NewTextHandler(&log, nil)),
 	}
 	k.once(t.Context())
-	if got := fmt.Sprint(s.deleted); got != "[s0]" || !strings.Contains(log.String(), "it is stuck") {
+	if got := fmt.Sprint(s.gone()); got != "[s0]" || !strings.Contains(log.String(), "it is stuck") {
 		t.Errorf("deleted %s\n%s", got, log.String())
 	}
 }
@@ -122,12 +134,12 @@ func TestRetentionRunsInTheBackground(t *testing.T) {
 		go func() { k.run(stop); close(done) }()
 		time.Sleep(retentionFirst + time.Second) // of the bubble's clock
 		synctest.Wait()
-		if got := fmt.Sprint(s.deleted); got != "[s0]" {
+		if got := fmt.Sprint(s.gone()); got != "[s0]" {
 			t.Errorf("after the first look: %s", got)
 		}
 		time.Sleep(retentionEvery)
 		synctest.Wait()
-		if got := fmt.Sprint(s.deleted); got != "[s0 s1]" {
+		if got := fmt.Sprint(s.gone()); got != "[s0 s1]" {
 			t.Errorf("after the second look: %s", got)
 		}
 		close(stop)
