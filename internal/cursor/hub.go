@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -93,7 +95,13 @@ func (h *hub) Close() {
 	for w := range h.wires {
 		wires = append(wires, w)
 	}
+	lines := slices.Collect(maps.Values(h.lines))
 	h.mu.Unlock()
+	for _, l := range lines {
+		l.mu.Lock()
+		wires = append(wires, l.wire)
+		l.mu.Unlock()
+	}
 	for _, w := range wires {
 		if !w.isStarted() {
 			w.End(cursorwire.Interrupted("the server is shutting down"))
