@@ -22,8 +22,8 @@ import (
 // reader is a client that reads a stream.
 type reader struct {
 	*httptest.ResponseRecorder
-	mu     sync.Mutex
-	over   chan struct{}
+	mu   sync.Mutex
+	over chan struct{}
 }
 
 func (r *reader) Write(p []byte) (int, error) {

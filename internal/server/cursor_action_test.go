@@ -5,6 +5,8 @@ import (
 	"context"
 	"image"
 	"image/png"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -165,5 +167,45 @@ func TestCursorPictures(t *testing.T) {
 				t.Errorf("the message has %d pictures, want %d", images, want)
 			}
 		})
+	}
+}
+
+// What the user has selected is part of the stored message, commands included (R41); what is too much
+// of it is cut, and the user is told (W51).
+func TestCursorSelections(t *testing.T) {
+	h := newHome(t, "rules: [{default: true, passes: [[{text: fine}]]}]")
+	h.start()
+	c := h.editor(cursortest.Options{})
+	m := &agentv1.UserMessage{Text: "  go\n", SelectedContext: &agentv1.SelectedContext{
+		CursorCommands: []*agentv1.SelectedCursorCommand{{Name: "review", Content: "Look twice."}},
+		Files:          []*agentv1.SelectedFile{{Path: "big.txt", Content: strings.Repeat("x", 100<<10)}},
+	}}
+	r := h.turn(c, cursortest.Prompt{Action: &agentv1.ConversationAction{Action: &agentv1.ConversationAction_UserMessageAction{
+		UserMessageAction: &agentv1.UserMessageAction{UserMessage: m},
+	}}})
+	told := ""
+	for _, u := range r.Updates {
+		if d := u.GetTextDelta(); d.GetIsServerNotice() {
+			told += d.GetText()
+		}
+	}
+	if !strings.Contains(told, "big.txt") {
+		t.Errorf("the user is told %q", told)
+	}
+	if said := h.transcript(c.ConversationID()); !strings.Contains(said, "  go\n") || !strings.Contains(said, "Look twice.") {
+		t.Errorf("pi sees:\n%.300s", said)
+	}
+}
+
+// Fifty reads at once are done at once (R16).
+func TestCursorManyReads(t *testing.T) {
+	h := newHome(t, "rules: [{default: true, passes: [["+strings.Repeat("{tool: {name: Read, input: {path: f}}}, ", 50)+"], [{text: '${tool50}'}]]}]")
+	h.start()
+	if err := os.WriteFile(filepath.Join(h.workspace(), "f"), []byte("content\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := h.turn(h.editor(cursortest.Options{}), cursortest.Prompt{Text: "go"})
+	if len(r.Cards) != 50 || !strings.Contains(r.Text, "content") {
+		t.Errorf("%d calls, %q", len(r.Cards), r.Text)
 	}
 }
