@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -156,4 +157,35 @@ func BenchmarkCursorThousandRuns(b *testing.B) {
 		group.Wait()
 		b.ReportMetric(float64((worst - 5*time.Second).Milliseconds()), "ms-late")
 	}
+}
+
+// BenchmarkCursorTokens reports by how much tokens that a model says every 10 ms are late at the client,
+// counted from the first one.
+func BenchmarkCursorTokens(b *testing.B) {
+	const words, pace = 300, 10 * time.Millisecond
+	h := newHome(b, fmt.Sprintf("rules: [{default: true, passes: [[{text: 'word ', every: %s, repeat: %d}]]}]", pace, words))
+	h.start()
+	var late []time.Duration
+	for b.Loop() {
+		var first time.Time
+		said := 0
+		c := h.editor(cursortest.Options{Watch: func(_ string, m *agentv1.AgentServerMessage) {
+			text := m.GetInteractionUpdate().GetTextDelta().GetText()
+			if text == "" {
+				return
+			}
+			now := time.Now()
+			if first.IsZero() {
+				first = now
+			}
+			late = append(late, now.Sub(first)-time.Duration(said)*pace)
+			said += strings.Count(text, "word")
+		}})
+		if _, err := c.Run(h.context(), cursortest.Prompt{Text: "go"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	slices.Sort(late)
+	b.ReportMetric(float64(late[len(late)/2].Microseconds())/1000, "ms-p50")
+	b.ReportMetric(float64(late[len(late)*99/100].Microseconds())/1000, "ms-p99")
 }
