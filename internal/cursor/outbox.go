@@ -66,8 +66,8 @@ func (o *outbox) finish(end *cursorwire.Error) {
 	o.signal()
 }
 
-// take returns what is to be written next, to be given to wrote or back to restore. It reports false
-// when nothing is.
+// take returns what is to be written next, to be given to wrote or back to restore, and after all else
+// the end. It reports false when nothing is.
 func (o *outbox) take() (batch, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,7 +81,7 @@ func (o *outbox) take() (batch, bool) {
 		o.queue = nil // frees what was written
 	}
 	o.bytes -= size
-	return b, n > 0 || b.last && !o.told
+	return b, n > 0 || b.last
 }
 
 // wrote notes that what was taken has reached the socket.
