@@ -41,7 +41,7 @@ func (h *hub) run(w http.ResponseWriter, r *http.Request) {
 	})
 	defer late.Stop()
 	read := make(chan struct{})
-	go func() { //nolint:contextcheck // a run outlives the request that begins it
+	go func() {
 		defer close(read)
 		h.readRun(r, l, codec, head)
 	}()
@@ -69,7 +69,7 @@ func (h *hub) readRun(r *http.Request, l *wire, codec cursorwire.Codec, head cur
 		}
 		starts := m.GetRunRequest() != nil || m.GetPrewarmRequest() != nil
 		if starts && l.isPlaceholder() {
-			h.drive(l, head, func() {})
+			h.drive(l, head, func() {}) //nolint:contextcheck // a run outlives the request that begins it
 		}
 		// Nothing can be done with it before there is a run, or after it.
 		l.in.put(delivery{received: received{Message: m, Seq: seq, Done: l.fail}, size: size})
