@@ -187,7 +187,7 @@ func (b *inbox) put(list ...received) {
 	b.mu.Unlock()
 	if over {
 		for _, r := range list {
-			r.Done(nil)
+			go r.Done(nil) // it takes the lock of the line, which the caller may hold
 		}
 		return
 	}
