@@ -5,19 +5,35 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/roost-dev/roost/internal/cursorwire"
-	"github.com/roost-dev/roost/internal/cursorwire/order"
 )
 
-// maxLines bounds the request ids that are known at a time.
-const maxLines = 20_000
+// What the transport holds at most.
+const (
+	// maxLines bounds the request ids that are known at a time, and maxPlaceholders those of them,
+	// and of the streams of Run, that no run has come for. Beyond them a client is told to come back.
+	maxLines        = 20_000
+	maxPlaceholders = 1_000
+	// maxInbox and maxInboxBytes bound what waits for one driver. Beyond them appends wait unread.
+	maxInbox      = 1024
+	maxInboxBytes = 2 * cursorwire.MaxMessage
+	// maxQueuedBytes and maxQueuedMessages bound what waits for one client to read it. A client
+	// beyond them loses its link and comes back.
+	maxQueuedBytes    = 64 << 20
+	maxQueuedMessages = 20_000
+	// maxWrite is how many bytes are written at once, unless one message is longer.
+	maxWrite = 256 << 10
+
+	writeTime    = time.Minute      // for a client to take what is written at once
+	readTime     = 10 * time.Minute // for an append to arrive: 128 MiB in hex at 4 Mbit/s
+	readHeadTime = 30 * time.Second // for the request of a stream
+	yieldTime    = time.Second      // for a reader to step back by itself
+)
 
 // hubOptions is what a hub is made of. Drive is required.
 type hubOptions struct {
@@ -33,27 +49,18 @@ type hubOptions struct {
 
 // hub joins what carries a run: appends and readers find each other by the request id, in either
 // order (section 2.3), and a driver serves what has come together. It is safe for concurrent use.
+// Where both are held, the lock of a line comes before that of the hub.
 type hub struct {
 	opt    hubOptions
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu     sync.Mutex
-	lines  map[string]*line
-	wires  map[*wire]bool // that are not over
-	closed bool
-}
-
-// line is a request id: its appends in order, and the wire of its newest epoch.
-type line struct {
-	id string
-
-	mu      sync.Mutex
-	order   *order.Stream[*arrival]
-	pending map[int64]*arrival // not yet acknowledged, by number
-	timer   *time.Timer
-	wire    *wire
+	mu           sync.Mutex
+	lines        map[string]*line
+	wires        map[*wire]bool // that are not over
+	placeholders int            // how many of them have not started
+	closed       bool
 }
 
 func newHub(opt hubOptions) *hub {
@@ -86,65 +93,68 @@ func (h *hub) register(mux *http.ServeMux) {
 	mux.HandleFunc(cursorwire.PathRunPoll, h.runPoll)
 }
 
+// Why a stream or an append is turned away; its client tries again.
+var (
+	errBusy    = cursorwire.Interrupted("the server has too many streams")
+	errClosing = cursorwire.Interrupted("the server is shutting down")
+)
+
 // Close ends every stream with an error that has its client try again, and returns when no driver
 // runs any more.
 func (h *hub) Close() {
 	h.mu.Lock()
 	h.closed = true
-	wires := make([]*wire, 0, len(h.wires))
+	var waiting []*wire
 	for w := range h.wires {
-		wires = append(wires, w)
+		waiting = append(waiting, w)
 	}
-	lines := slices.Collect(maps.Values(h.lines))
 	h.mu.Unlock()
-	for _, l := range lines {
-		l.mu.Lock()
-		wires = append(wires, l.wire)
-		l.mu.Unlock()
-	}
-	for _, w := range wires {
-		if !w.isStarted() {
-			w.End(cursorwire.Interrupted("the server is shutting down"))
-		}
+	for _, w := range waiting {
+		h.drop(w, errClosing)
 	}
 	h.cancel()
 	h.work.Wait()
 }
 
-// errBusy is for a server that has no room for another stream.
-var errBusy = cursorwire.Interrupted("the server has too many streams")
-
-// line returns that of a request id, and makes it if need be.
-func (h *hub) line(id string) (*line, error) {
+// admit makes the wire of a request id. One that is not about to start is a placeholder.
+func (h *hub) admit(id string, placeholder bool) (*wire, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	l := h.lines[id]
-	switch {
-	case h.closed:
-		return nil, cursorwire.Interrupted("the server is shutting down")
-	case l != nil:
-		return l, nil
-	case len(h.lines) >= maxLines:
-		return nil, errBusy
-	}
-	l = &line{id: id, order: order.New[*arrival](order.DefaultLimits), pending: make(map[int64]*arrival)}
-	h.lines[id] = l
-	h.renew(l)
-	return l, nil
+	return h.admitLocked(id, placeholder)
 }
 
-// renew gives a line a wire for its next epoch. The caller holds h.mu or l.mu, and nobody else uses l.
-func (h *hub) renew(l *line) {
-	w := newWire(l.id)
-	l.wire = w
-	time.AfterFunc(h.opt.Placeholder, func() {
-		if w.isStarted() {
-			h.unread(w)
-			return
-		}
-		w.End(cursorwire.Interrupted("no run has come for this stream; try again"))
-		h.forget(l, w)
-	})
+func (h *hub) admitLocked(id string, placeholder bool) (*wire, error) {
+	switch {
+	case h.closed:
+		return nil, errClosing
+	case placeholder && h.placeholders >= maxPlaceholders:
+		return nil, errBusy
+	}
+	w := newWire(id)
+	h.wires[w] = true
+	h.placeholders++
+	return w, nil
+}
+
+// over forgets a wire that has no driver, or no longer.
+func (h *hub) over(w *wire) {
+	w.once.over.Do(func() { close(w.over) })
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.wires[w] && !w.isStarted() {
+		h.placeholders--
+	}
+	delete(h.wires, w)
+}
+
+// drop ends a wire that has not started, and has it never start. It reports false for another.
+func (h *hub) drop(w *wire, err *cursorwire.Error) bool {
+	if !w.expire() {
+		return false
+	}
+	h.over(w)
+	w.End(err)
+	return true
 }
 
 // unread gives up the wait for a reader that has not come.
@@ -156,57 +166,33 @@ func (h *hub) unread(w *wire) {
 	}
 }
 
-// forget drops a line whose newest wire is w.
-func (h *hub) forget(l *line, w *wire) {
-	l.mu.Lock()
-	drop := l.wire == w
-	if drop {
-		for _, a := range l.pending {
-			a.finish()
-		}
-		if l.timer != nil {
-			l.timer.Stop()
-		}
-	}
-	l.mu.Unlock()
-	if !drop {
-		return
-	}
+// drive starts the driver of a wire, whose first message is put in by the caller afterwards. Ended is
+// called when the driver has returned. It reports false when the wire may no longer start.
+func (h *hub) drive(w *wire, head cursorwire.Headers, ended func()) bool {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.lines[l.id] == l {
-		delete(h.lines, l.id)
+	if h.closed || !w.start(head) {
+		h.mu.Unlock()
+		return false
 	}
-}
-
-// drive starts the driver of a wire, whose first message is put in by the caller afterwards. L is nil
-// for a wire that no request id leads to.
-func (h *hub) drive(w *wire, head cursorwire.Headers, l *line) {
-	if !w.start(head) {
-		return
-	}
+	h.placeholders--
 	ctx, cancel := context.WithCancel(h.ctx)
-	h.mu.Lock()
-	h.wires[w] = true
-	h.mu.Unlock()
 	w.in.open(ctx, &h.work)
-	h.work.Go(func() {
+	h.work.Add(1)
+	h.mu.Unlock()
+	go func() {
+		defer h.work.Done()
 		defer func() {
 			if v := recover(); v != nil {
 				h.opt.Logger.Error("a run failed", slog.String("request", w.id), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 			}
 			w.End(cursorwire.Interrupted("the server failed; try again")) // unless it has ended otherwise
 			cancel()
-			w.once.over.Do(func() { close(w.over) })
-			h.mu.Lock()
-			delete(h.wires, w)
-			h.mu.Unlock()
-			if l != nil {
-				time.AfterFunc(h.opt.Retention, func() { h.forget(l, w) })
-			}
+			h.over(w)
+			ended()
 		}()
 		h.opt.Drive(ctx, w)
-	})
+	}()
+	return true
 }
 
 // newRequestID is for streams whose client gives none.

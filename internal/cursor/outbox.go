@@ -9,16 +9,17 @@ import (
 	agentv1 "github.com/roost-dev/roost/proto/agent/v1"
 )
 
-// Limits of what waits for a client to read it. A client beyond them loses its link and comes back.
-const (
-	maxQueuedBytes    = 64 << 20
-	maxQueuedMessages = 20_000
-)
-
 // outgoing is one message for the client, in protobuf.
 type outgoing struct {
 	data []byte
 	mark uint64
+}
+
+// batch is what is written at once. Last is true when the end follows it.
+type batch struct {
+	messages []outgoing
+	last     bool
+	end      *cursorwire.Error
 }
 
 // outbox is what is queued for a client. It is safe for concurrent use.
@@ -27,14 +28,15 @@ type outbox struct {
 
 	mu      sync.Mutex
 	queue   []outgoing
-	bytes   int
+	bytes   int    // of queue
 	written uint64 // the greatest mark that was written
 	ended   bool
 	end     *cursorwire.Error
 	told    bool // all of it was written, the end as well
 }
 
-// add queues m, and reports false when the client lets too much wait.
+// add queues m, and reports false when the client lets too much wait: m is dropped then. A message
+// that nothing waits before is never too much.
 func (o *outbox) add(m *agentv1.AgentServerMessage, mark uint64) bool {
 	data, err := proto.Marshal(m)
 	if err != nil { // never: no required fields, and strings are not checked
@@ -45,10 +47,13 @@ func (o *outbox) add(m *agentv1.AgentServerMessage, mark uint64) bool {
 	if o.ended {
 		return true
 	}
+	if len(o.queue) > 0 && (o.bytes+len(data) > maxQueuedBytes || len(o.queue) >= maxQueuedMessages) {
+		return false
+	}
 	o.queue = append(o.queue, outgoing{data, mark})
 	o.bytes += len(data)
 	o.signal()
-	return o.bytes <= maxQueuedBytes && len(o.queue) <= maxQueuedMessages
+	return true
 }
 
 // finish makes end the last thing that is written. Only the first one counts.
@@ -61,33 +66,43 @@ func (o *outbox) finish(end *cursorwire.Error) {
 	o.signal()
 }
 
-// take returns what is queued, to be given to wrote or back to restore.
-func (o *outbox) take() (queue []outgoing, ended bool, end *cursorwire.Error) {
+// take returns what is to be written next, to be given to wrote or back to restore, and after all else
+// the end. It reports false when nothing is.
+func (o *outbox) take() (batch, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	queue = o.queue
-	o.queue, o.bytes = nil, 0
-	return queue, o.ended, o.end
+	n, size := 0, 0
+	for n < len(o.queue) && (n == 0 || size+len(o.queue[n].data) <= maxWrite) {
+		size += len(o.queue[n].data)
+		n++
+	}
+	b := batch{messages: o.queue[:n:n], last: o.ended && n == len(o.queue), end: o.end}
+	if o.queue = o.queue[n:]; len(o.queue) == 0 {
+		o.queue = nil // frees what was written
+	}
+	o.bytes -= size
+	return b, n > 0 || b.last
 }
 
 // wrote notes that what was taken has reached the socket.
-func (o *outbox) wrote(queue []outgoing, all bool) {
+func (o *outbox) wrote(b batch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, m := range queue {
+	for _, m := range b.messages {
 		o.written = max(o.written, m.mark)
 	}
-	o.told = o.told || all
+	o.told = o.told || b.last
 }
 
 // restore puts back what was taken and could not be written, for another reader.
-func (o *outbox) restore(queue []outgoing) {
+func (o *outbox) restore(b batch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, m := range queue {
+	for _, m := range b.messages {
 		o.bytes += len(m.data)
 	}
-	o.queue = append(queue, o.queue...)
+	o.queue = append(b.messages, o.queue...)
+	o.signal()
 }
 
 // delivered reports whether the client has all of it and the end.

@@ -2,7 +2,9 @@ package cursor
 
 import (
 	"context"
+	"net/http"
 	"sync"
+	"time"
 
 	"github.com/roost-dev/roost/internal/cursorwire"
 	agentv1 "github.com/roost-dev/roost/proto/agent/v1"
@@ -17,20 +19,22 @@ type wire struct {
 
 	connected, gone, over chan struct{}
 	once                  struct{ connected, gone, over sync.Once }
+	turn                  chan struct{} // holds a value while somebody writes
 
-	mu       sync.Mutex
-	headers  cursorwire.Headers
-	started  bool
-	journal  func(seq int64, data []byte) error
-	replaced chan struct{} // closed when another reader takes over
+	mu      sync.Mutex
+	headers cursorwire.Headers
+	started bool
+	expired bool // it may not start any more
+	journal func(seq int64, data []byte) error
+	newest  *reading
+	writer  *reading // the one whose turn it is; nil for none
 }
 
 var _ link = (*wire)(nil)
 
 func newWire(id string) *wire {
-	w := &wire{id: id, connected: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{})}
+	w := &wire{id: id, connected: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{}), turn: make(chan struct{}, 1)}
 	w.out.news = make(chan struct{}, 1)
-	w.in.room = sync.NewCond(&w.in.mu)
 	return w
 }
 
@@ -76,22 +80,32 @@ func (w *wire) End(err *cursorwire.Error) { w.out.finish(err) }
 
 func (w *wire) leave() { w.once.gone.Do(func() { close(w.gone) }) }
 
-// keep journals a message that has overtaken others, and reports whether that was possible.
-func (w *wire) keep(seq int64, data []byte) bool {
+// keeper returns how a message that has overtaken others is kept, or nil.
+func (w *wire) keeper() func(seq int64, data []byte) error {
 	w.mu.Lock()
-	journal := w.journal
-	w.mu.Unlock()
-	return journal != nil && journal(seq, data) == nil
+	defer w.mu.Unlock()
+	return w.journal
 }
 
-// start makes the wire a link with a driver, once.
+// start makes the wire a link with a driver. It reports false if it is one already, or has expired.
 func (w *wire) start(h cursorwire.Headers) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.started {
+	if w.started || w.expired {
 		return false
 	}
 	w.started, w.headers = true, h
+	return true
+}
+
+// expire has the wire never start, once. It reports false if it has started or expired.
+func (w *wire) expire() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.started || w.expired {
+		return false
+	}
+	w.expired = true
 	return true
 }
 
@@ -101,119 +115,74 @@ func (w *wire) isStarted() bool {
 	return w.started
 }
 
-// read makes the caller the reader. The one before, if any, is told by its channel.
-func (w *wire) read() (replaced <-chan struct{}) {
+// isPlaceholder reports whether the wire may yet start.
+func (w *wire) isPlaceholder() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.replaced != nil {
-		close(w.replaced)
+	return !w.started && !w.expired
+}
+
+// reading is one client's hold on what is sent over a wire.
+type reading struct {
+	control *http.ResponseController
+	stop    chan struct{} // closed when another one takes over
+}
+
+// read makes the caller the reader, as soon as the one before has stepped back: what that was writing
+// has then been written, or is written again. It reports false when ctx has ended, or yet another
+// reader has come, before.
+func (w *wire) read(ctx context.Context, control *http.ResponseController) (*reading, bool) {
+	r := &reading{control: control, stop: make(chan struct{})}
+	w.mu.Lock()
+	if w.newest != nil {
+		close(w.newest.stop)
 	}
-	w.replaced = make(chan struct{})
-	w.once.connected.Do(func() { close(w.connected) })
-	return w.replaced
-}
-
-// maxInbox is how many messages wait for a driver before the transport does.
-const maxInbox = 1024
-
-// inbox hands messages to a driver in order, from many senders that do not wait for it.
-type inbox struct {
-	out chan received
-
-	mu     sync.Mutex
-	room   *sync.Cond
-	queue  []received
-	news   chan struct{}
-	closed bool // no more come
-	over   bool // nobody takes any
-}
-
-// open readies the inbox for its driver, until ctx ends.
-func (b *inbox) open(ctx context.Context, work *sync.WaitGroup) {
-	b.mu.Lock()
-	b.out, b.news = make(chan received), make(chan struct{}, 1)
-	b.mu.Unlock()
-	work.Go(func() {
-		defer close(b.out)
-		for {
-			b.mu.Lock()
-			queue, closed := b.queue, b.closed
-			b.queue = nil
-			b.room.Broadcast()
-			b.mu.Unlock()
-			for i, r := range queue {
-				select {
-				case b.out <- r:
-				case <-ctx.Done():
-					b.end(queue[i:])
-					return
-				}
-			}
-			if closed && len(queue) == 0 {
-				return
-			}
-			if len(queue) > 0 {
-				continue
-			}
-			select {
-			case <-b.news:
-			case <-ctx.Done():
-				b.end(nil)
-				return
-			}
+	w.newest = r
+	w.mu.Unlock()
+	patience := time.NewTicker(yieldTime)
+	defer patience.Stop()
+	for {
+		select {
+		case w.turn <- struct{}{}:
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.writer = r
+			w.once.connected.Do(func() { close(w.connected) })
+			return r, true
+		case <-patience.C:
+			w.hurry()
+		case <-r.stop:
+			return r, false
+		case <-ctx.Done():
+			w.part(r)
+			return r, false
 		}
-	})
-}
-
-// end acknowledges what nobody takes any more.
-func (b *inbox) end(rest []received) {
-	b.mu.Lock()
-	rest = append(rest, b.queue...)
-	b.queue, b.over = nil, true
-	b.room.Broadcast()
-	b.mu.Unlock()
-	for _, r := range rest {
-		r.Done(nil)
 	}
 }
 
-// put queues messages. It never waits.
-func (b *inbox) put(list ...received) {
-	b.mu.Lock()
-	over := b.over
-	if !over {
-		b.queue = append(b.queue, list...)
-	}
-	b.mu.Unlock()
-	if over {
-		for _, r := range list {
-			go r.Done(nil) // it takes the lock of the line, which the caller may hold
-		}
-		return
-	}
-	b.wake()
-}
-
-// wait returns when there is room for more.
-func (b *inbox) wait() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for len(b.queue) > maxInbox && !b.over {
-		b.room.Wait()
+// hurry ends a write to a peer that takes nothing.
+func (w *wire) hurry() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.writer != nil {
+		_ = w.writer.control.SetWriteDeadline(time.Now()) // a writer in memory has none, and does not wait
 	}
 }
 
-// close says that no more come.
-func (b *inbox) close() {
-	b.mu.Lock()
-	b.closed = true
-	b.mu.Unlock()
-	b.wake()
+// yield lets the next reader write.
+func (w *wire) yield() {
+	w.mu.Lock()
+	w.writer = nil
+	w.mu.Unlock()
+	<-w.turn
 }
 
-func (b *inbox) wake() {
-	select {
-	case b.news <- struct{}{}:
-	default:
+// part says that a reader reads no more. The wire loses its client with its newest reader only.
+func (w *wire) part(r *reading) {
+	w.mu.Lock()
+	newest := w.newest == r
+	w.mu.Unlock()
+	if newest {
+		w.leave()
 	}
 }
