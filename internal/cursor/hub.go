@@ -18,7 +18,7 @@ const (
 	// maxLines bounds the request ids that are known at a time, and maxPlaceholders those of them,
 	// and of the streams of Run, that no run has come for. Beyond them a client is told to come back.
 	maxLines        = 20_000
-	maxPlaceholders = 1_000
+	maxPlaceholders = 5_000
 	// maxInbox and maxInboxBytes bound what waits for one driver. Beyond them appends wait unread.
 	maxInbox      = 1024
 	maxInboxBytes = 2 * cursorwire.MaxMessage
