@@ -27,6 +27,7 @@ type piece struct {
 	risk    risk
 	why     string
 	opaque  bool // it may run anything
+	unread  bool // it is a command line that could not be taken apart
 	once    bool // it cannot be granted for longer than once
 	touches []touch
 	anyPath bool // it may touch paths that are not in touches

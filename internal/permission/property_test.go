@@ -1,6 +1,7 @@
 package permission_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -73,6 +74,9 @@ func TestGrantsNeverOverrideDeny(t *testing.T) {
 	})
 }
 
+// movesAway finds the commands that change the directory.
+var movesAway = regexp.MustCompile(`\b(cd|pushd|popd)\b`)
+
 func TestComposingNeverWidens(t *testing.T) {
 	shapes := []string{
 		"A && B", "A || B", "A; B", "A | B", "A |& B", "A & B", "A\nB", "(A); B", "{ A; }; B", "A; echo $(B)", "A; echo \"`B`\"", "A; cat <(B)", "A > >(B)",
@@ -83,6 +87,9 @@ func TestComposingNeverWidens(t *testing.T) {
 		p, a, b := policy().Draw(t, "policy"), parsed().Draw(t, "A"), parsed().Draw(t, "B")
 		if strings.Contains(b+a, "`") {
 			return // backquotes nest with more backslashes only
+		}
+		if p.Default != permission.Allow && movesAway.MatchString(a+" "+b) {
+			return // in another directory a rule by path may allow what nothing allows here
 		}
 		line := rapid.SampledFrom(shapes).Draw(t, "shape")
 		line = strings.NewReplacer("A", a, "B", b).Replace(line)

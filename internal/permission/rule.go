@@ -52,6 +52,11 @@ func (s *ruleset) judge(p *piece, granted Grants) (Part, string) {
 	default:
 		part.Action, part.Reason = s.builtin(p)
 	}
+	if p.unread && doubt != nil && doubt.Action == Deny {
+		part.Action, part.Rule = Deny, doubt.index
+		part.Reason = p.why + ", so it may be what a rule denies"
+		return part, ""
+	}
 	if doubt != nil && part.Action < Ask {
 		part.Action, part.Rule = Ask, doubt.index
 		part.Reason = "it may be what a rule says " + doubt.Action.String() + " to, which only running it would tell"

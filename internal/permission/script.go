@@ -95,7 +95,7 @@ func unreadable(line string, depth int) string {
 
 // cannotRead notes a command line that may do anything.
 func (s *script) cannotRead(line, why string) {
-	s.add(piece{text: printable(line), words: []word{unknown(line)}, risk: risky, why: why, opaque: true, once: true, anyPath: true})
+	s.add(piece{text: printable(line), words: []word{unknown(line)}, risk: risky, why: why, opaque: true, unread: true, once: true, anyPath: true})
 }
 
 // add takes a piece in; what is too much is one piece that may be anything.
@@ -131,7 +131,9 @@ func (r *reader) visit(n syntax.Node) bool {
 	case nil, *syntax.File, *syntax.CallExpr, *syntax.Word, *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted,
 		*syntax.CmdSubst, *syntax.ProcSubst, *syntax.Subshell, *syntax.Block, *syntax.IfClause, *syntax.BinaryCmd,
 		*syntax.CaseClause, *syntax.CaseItem, *syntax.TestClause, *syntax.ParenTest, *syntax.ArrayExpr, *syntax.TimeClause,
-		*syntax.CoprocClause, *syntax.BinaryArithm, *syntax.UnaryArithm, *syntax.ParenArithm, *syntax.Comment:
+		*syntax.BinaryArithm, *syntax.UnaryArithm, *syntax.ParenArithm, *syntax.Comment:
+	case *syntax.CoprocClause: // what the parser takes for the program may be an assignment or a reserved word
+		r.cannotRead(r.source(n), "it is not clear what a coprocess runs")
 	case *syntax.Stmt:
 		r.statement(n)
 	case *syntax.Redirect:
