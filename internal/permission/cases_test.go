@@ -75,3 +75,27 @@ func TestBuiltin(t *testing.T) {
 		}
 	}
 }
+
+// What the parser cannot take apart, or reads otherwise than bash, is never allowed, and denied where
+// a rule denies part of what it may be; and no loop or function hides where a command runs.
+func TestDoubtfulLines(t *testing.T) {
+	deny := func(r permission.Rule) permission.Policy {
+		r.Action = permission.Deny
+		return permission.Policy{Default: permission.Allow, Trusted: true, Rules: []permission.Rule{r}}
+	}
+	for line, c := range map[string]struct {
+		policy permission.Policy
+		want   permission.Action
+	}{
+		"rm a\nls 'a":                          {deny(permission.Rule{Pattern: "rm *"}), permission.Deny},
+		"ls 'a":                                {permission.Policy{Default: permission.Allow}, permission.Ask},
+		"coproc LD_PRELOAD=./x.so ls":          {permission.Policy{Default: permission.Allow}, permission.Ask},
+		"coproc ! rm a; ls":                    {deny(permission.Rule{Pattern: "rm *"}), permission.Deny},
+		"f() { ls; }; cd / && cat etc/passwd":  {deny(permission.Rule{Path: "/etc/**"}), permission.Ask},
+		"f() { ls; }; cd / && cat /etc/passwd": {deny(permission.Rule{Path: "/etc/**"}), permission.Deny},
+	} {
+		if d := judge(c.policy, line); d.Action != c.want {
+			t.Errorf("%q: %+v, want %v", line, d, c.want)
+		}
+	}
+}

@@ -61,6 +61,9 @@ func (p *piece) place(where place) {
 		t.at = where.resolve(t.path)
 		level, why := where.weigh(*t)
 		p.raise(level, why)
+		if where.unknown && !strings.HasPrefix(t.path, "/") && !strings.HasPrefix(t.path, "~") {
+			p.anyPath = true // for rules about paths as well, also where nothing else is a question
+		}
 	}
 }
 
