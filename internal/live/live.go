@@ -40,8 +40,9 @@ type Update struct {
 // Hub is the set of watchers of one session. The zero Hub is ready. It is safe for
 // concurrent use.
 type Hub struct {
-	mu   sync.Mutex
-	subs map[*Subscription]struct{}
+	mu     sync.Mutex
+	subs   map[*Subscription]struct{}
+	reason error // why there are no more watchers; nil while there may be
 }
 
 // Len returns the number of watchers.
@@ -66,6 +67,10 @@ func (h *Hub) Subscribe(state *session.State, missed iter.Seq2[session.Record, e
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.reason != nil {
+		s.end(h.reason)
+		return s
+	}
 	if h.subs == nil {
 		h.subs = make(map[*Subscription]struct{})
 	}
@@ -84,10 +89,14 @@ func (h *Hub) Publish(records []session.Record, state *session.State) {
 	}
 }
 
-// Close ends every subscription with err.
+// Close ends every subscription with err, also those that are made later. The first reason
+// stays.
 func (h *Hub) Close(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.reason == nil {
+		h.reason = err
+	}
 	for s := range h.subs {
 		s.end(err)
 	}

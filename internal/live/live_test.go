@@ -163,3 +163,15 @@ func TestEnds(t *testing.T) {
 		t.Errorf("%d watchers are left", h.Len())
 	}
 }
+
+// Who comes after the end learns the reason of the end, whatever is closed once more later.
+func TestSubscribedTooLate(t *testing.T) {
+	var h Hub
+	h.Close(ErrRemoved)
+	s := h.Subscribe(at(3), nil)
+	h.Close(errors.New("later"))
+	if _, err := s.Next(t.Context()); !errors.Is(err, ErrRemoved) {
+		t.Errorf("got %v", err)
+	}
+	s.Close()
+}

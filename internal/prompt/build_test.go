@@ -111,7 +111,7 @@ func TestRequestsGrowAtTheirEnd(t *testing.T) {
 						rt.Fatalf("the same state gave\n%s\nand\n%s", body, again)
 					}
 					if !strings.HasPrefix(stem(body), stem(before)) {
-						rt.Fatalf("a request does not go on where the one before ended:\n%s\n%s", stem(before)[min(3000, len(stem(before))):], stem(body)[min(3000, len(stem(body))):])
+						rt.Fatalf("a request does not go on where the one before ended:\n%s\n%s", stem(before), stem(body))
 					}
 					before = body
 				}
@@ -243,5 +243,25 @@ func TestMessage(t *testing.T) {
 	}
 	if total > prompt.MaxAttachments+20*300 {
 		t.Errorf("%d bytes attached", total)
+	}
+}
+
+// An answer that was cut, and cut again before its first word, goes on where its text ends.
+func TestCutTwice(t *testing.T) {
+	cut := func(text string) *session.Assistant {
+		return &session.Assistant{Status: session.Failed, Blocks: []session.Block{session.Text{Text: text}}}
+	}
+	for _, tc := range []struct {
+		items []session.Item
+		want  bool
+	}{
+		{[]session.Item{user("u1", "q"), cut("a")}, true},
+		{[]session.Item{user("u1", "q"), cut("a"), cut(" ")}, true},
+		{[]session.Item{user("u1", "q"), cut(" ")}, false},
+		{[]session.Item{user("u1", "q"), cut("a"), user("u2", "q")}, false},
+	} {
+		if got := prompt.Request(running(tc.items...), seeing(), offered).Continue; got != tc.want {
+			t.Errorf("%v: %v", textOf(tc.items[len(tc.items)-1]), got)
+		}
 	}
 }

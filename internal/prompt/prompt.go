@@ -46,11 +46,23 @@ func base(s *session.State, m catalog.Model, tools []provider.Tool) *provider.Re
 			r.Continue = true
 		}
 	}
-	if n := len(s.Settled); n > 0 && !r.Continue { // a resumed run goes on with the answer that broke off
-		last, ok := s.Settled[n-1].(*session.Assistant)
-		r.Continue = ok && last.Status != session.Complete && hasText(last)
-	}
+	r.Continue = r.Continue || cutOff(s.Settled)
 	return r
+}
+
+// cutOff reports whether items end in the middle of an answer, which may have been cut off
+// more than once: a resumed run goes on with it.
+func cutOff(items []session.Item) bool {
+	for _, item := range slices.Backward(items) {
+		a, ok := item.(*session.Assistant)
+		if !ok || a.Status == session.Complete {
+			return false
+		}
+		if hasText(a) {
+			return true
+		}
+	}
+	return false
 }
 
 func hasText(a *session.Assistant) bool {

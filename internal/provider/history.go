@@ -32,14 +32,20 @@ func History(req *Request) []session.Item {
 		return Pair(items)
 	}
 	paired := Pair(items[:len(items)-1])
-	text := textBlocks(last.Blocks)
-	if len(text) == 0 {
+	if text := textBlocks(last.Blocks); len(text) > 0 {
+		partial := *last
+		partial.Blocks = text
+		paired = append(paired, &partial)
+	}
+	if n := len(paired); n == 0 || !isAnswer(paired[n-1]) {
 		return paired
 	}
-	partial := *last
-	partial.Blocks = text
-	note := &session.User{Run: last.Run, Blocks: []session.Block{session.Text{Text: ContinueNote}}}
-	return append(paired, &partial, note)
+	return append(paired, &session.User{Run: last.Run, Blocks: []session.Block{session.Text{Text: ContinueNote}}})
+}
+
+func isAnswer(it session.Item) bool {
+	_, ok := it.(*session.Assistant)
+	return ok
 }
 
 func textBlocks(blocks []session.Block) []session.Block {

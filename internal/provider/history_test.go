@@ -161,6 +161,7 @@ func TestHistoryContinue(t *testing.T) {
 		{"not asked", false, []session.Item{user("q"), says("Hel")}, "u:q a:Hel"},
 		{"text", true, []session.Item{user("q"), mixed}, "u:q a:Hel u:" + provider.ContinueNote},
 		{"reasoning only", true, []session.Item{user("q"), reasoned}, "u:q"},
+		{"cut again before its first word", true, []session.Item{user("q"), says("Hel"), reasoned}, "u:q a:Hel u:" + provider.ContinueNote},
 		{"no answer at the end", true, []session.Item{user("q")}, "u:q"},
 		{"nothing", true, nil, ""},
 	} {

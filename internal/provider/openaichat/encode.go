@@ -121,10 +121,12 @@ func (h *history) assistant(a *session.Assistant) {
 		case session.Image: // not in an assistant item
 		}
 	}
-	if text.Len() == 0 && len(m.ToolCalls) == 0 {
-		return // servers refuse an empty message
+	last := len(h.messages) - 1
+	goesOn := last >= 0 && h.messages[last].Role == "assistant"
+	if len(m.ToolCalls) == 0 && (text.Len() == 0 || !goesOn && strings.TrimSpace(text.String()) == "") {
+		return // servers refuse an empty message, and an answer cut before its first word is made again
 	}
-	if last := len(h.messages) - 1; last >= 0 && h.messages[last].Role == "assistant" {
+	if goesOn {
 		first := h.messages[last]
 		before, _ := first.Content.(string) // a message without calls has text
 		m.ReasoningContent, m.Reasoning = first.ReasoningContent+m.ReasoningContent, first.Reasoning+m.Reasoning

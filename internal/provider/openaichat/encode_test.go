@@ -68,6 +68,9 @@ func TestMessages(t *testing.T) {
 		want  string
 	}{
 		{"text", []session.Item{user(text("q"), text("<b>")), says(text("a"), text("b"))}, `{"role":"user","content":"q\n<b>"},{"role":"assistant","content":"ab"}`},
+		{"blank", []session.Item{user(text("q")), says(text(" "))}, `{"role":"user","content":"q"}`},
+		{"blank before its rest", []session.Item{user(text("q")), says(text(" ")), says(text("A"))}, `{"role":"user","content":"q"},{"role":"assistant","content":"A"}`},
+		{"blank within", []session.Item{user(text("q")), says(text("a")), says(text(" ")), says(text("b"))}, `{"role":"user","content":"q"},{"role":"assistant","content":"a b"}`},
 		{"image", []session.Item{user(text("q"), pic, session.Image{})}, `{"role":"user","content":[{"type":"text","text":"q"},{"type":"image_url","image_url":{"url":"data:image/png;base64,UE5H"}},{"type":"text","text":"[an image that is no longer available]"}]}`},
 		{"call", []session.Item{says(text("a"), called("c1", `{"x": 1}`)), result("c1", "")}, `{"role":"assistant","content":"a","tool_calls":[{"id":"c1","type":"function","function":{"name":"bash","arguments":"{\"x\": 1}"}}]},{"role":"tool","content":"(no output)","tool_call_id":"c1"}`},
 		{"malformed call without a result", []session.Item{says(called("c1", `{"x`))}, `{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"bash","arguments":"{\"malformed_input\":\"{\\\"x\"}"}}]},{"role":"tool","content":"This call was interrupted and has no result. Whether it had any effect is unknown.","tool_call_id":"c1"}`},
