@@ -186,6 +186,7 @@ func (d *driver) join(ctx context.Context) (bool, error) {
 		return err == nil, err
 	}
 	_, err = d.server.opt.Engine.Do(ctx, d.id, session.Steer{ID: d.attempt.promptID(), Text: text})
+	d.attempt.joined = err == nil
 	if e, ok := errors.AsType[*session.Error](err); ok && e.Kind == session.Busy {
 		return false, nil // it has ended
 	}
@@ -208,10 +209,10 @@ func (d *driver) attach(ctx context.Context, fresh bool) error {
 		d.takeUp(s, mark)
 	}
 	d.ckpt.turns = d.attempt.told
-	open := sentMark{Run: s.LastRun, Open: true, Turns: d.attempt.told}
-	if readMark[sentMark](s, keySent) != open || s.TakenUp > s.RunSeq {
+	sent := readMark[sentMark](s, keySent)
+	if sent.Run != s.LastRun || !sent.Open || sent.Turns != d.attempt.told || takenUpAfter(s, sent.At) > 0 {
 		// The seq that was seen is only lost if this process dies too before it is written.
-		if _, err := d.server.opt.Engine.Do(ctx, d.id, session.Report{Keep: []session.FrontSet{setMark(keySent, open)}}); err != nil {
+		if err := d.open(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -231,6 +232,24 @@ func (d *driver) attach(ctx context.Context, fresh bool) error {
 	}
 	d.later = nil
 	return d.conclude(ctx)
+}
+
+// open notes that the client is told what happens after s, or later: if the session is loaded again
+// meanwhile, that is no end of what the client is told.
+func (d *driver) open(ctx context.Context, s *session.State) error {
+	for range 4 {
+		at := s.Seq
+		err := d.tell(ctx, session.Report{Keep: []session.FrontSet{
+			setMark(keySent, sentMark{Run: s.LastRun, Open: true, At: at, Turns: max(d.attempt.told, d.ckpt.turns)}),
+		}})
+		if err == nil {
+			s, err = d.server.opt.Engine.State(ctx, d.id)
+		}
+		if err != nil || takenUpAfter(s, at) == 0 {
+			return err
+		}
+	}
+	return session.Errorf(session.Unavailable, "the session cannot be written for now; try again")
 }
 
 // takeUp restores what an earlier attempt knew of the client.

@@ -86,8 +86,19 @@ func (d *driver) drive(ctx context.Context) {
 	for _, ack := range d.acks {
 		ack(nil)
 	}
+	d.interrupt(err)
 	d.detach() //nolint:contextcheck // it has a time of its own, when the drive's is over
 	d.link.End(d.ending(err))
+}
+
+// interrupt closes what is open at a client whose stream ends with an error.
+func (d *driver) interrupt(err error) {
+	if err == nil || !d.follow.told {
+		return
+	}
+	for _, m := range d.follow.updates.Interrupt(time.Now().UnixMilli()) {
+		d.link.Send(m, 0)
+	}
 }
 
 // ending is what the stream ends with.
@@ -196,7 +207,7 @@ func (d *driver) flush(ctx context.Context) error {
 	d.report = session.Report{}
 	var err error
 	if len(report.Issued)+len(report.Output)+len(report.Ended)+len(report.Keep) > 0 || report.Mode != "" {
-		_, err = d.server.opt.Engine.Do(ctx, d.id, report)
+		err = d.tell(ctx, report)
 	}
 	for _, ack := range d.acks {
 		ack(nil)
@@ -205,10 +216,36 @@ func (d *driver) flush(ctx context.Context) error {
 	return err
 }
 
+// tellAgain is when a report is repeated that the session could not take: its disk was full for a
+// moment, or it is being loaded again.
+var tellAgain = []time.Duration{50 * time.Millisecond, 500 * time.Millisecond, 3 * time.Second}
+
+// tell gives the session a report. A client's results are not to be had twice, so what cannot be
+// taken is told again. Whether the session has it is not known then: results count once, and output
+// is left out, because it would not.
+func (d *driver) tell(ctx context.Context, r session.Report) error {
+	for n := 0; ; n++ {
+		_, err := d.server.opt.Engine.Do(ctx, d.id, r)
+		if kind := session.AsError(err).Kind; err == nil || n == len(tellAgain) || kind != session.Unavailable && kind != session.Internal {
+			return err
+		}
+		r.Output = nil
+		select {
+		case <-time.After(tellAgain[n]):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // sleep is how long nothing happens by itself.
 func (d *driver) sleep(now, end time.Time) time.Duration {
 	next := now.Add(time.Hour)
-	for _, at := range []time.Time{end, d.kv.deadline(), d.tools.nextTick(), d.ckpt.due()} {
+	var due time.Time
+	if d.state != nil { // there is no checkpoint without
+		due = d.ckpt.due()
+	}
+	for _, at := range []time.Time{end, d.kv.deadline(), d.tools.nextTick(), due} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}

@@ -88,7 +88,10 @@ func (d *driver) update(ctx context.Context, n news) error {
 	switch {
 	case errors.Is(n.err, live.ErrRemoved):
 		return cursorwire.Refused("Conversation Deleted", "the session was deleted on the server")
-	case n.err != nil || n.update.Reset: // the session was reloaded, or this reader was too slow
+	case n.err != nil: // the session was reloaded
+		d.unwatch()
+		return d.reload(ctx)
+	case n.update.Reset: // this reader was too slow
 		d.unwatch()
 		return d.watch(ctx)
 	}
@@ -108,6 +111,18 @@ func (d *driver) update(ctx context.Context, n news) error {
 	}
 	d.state = n.update.State
 	return d.startCalls(ctx)
+}
+
+// reload follows a session that has failed and was loaded again.
+func (d *driver) reload(ctx context.Context) error {
+	s, err := d.server.opt.Engine.State(ctx, d.id)
+	if err != nil {
+		return err
+	}
+	if err := d.open(ctx, s); err != nil {
+		return err
+	}
+	return d.watch(ctx)
 }
 
 // record returns what the client is told of an event.
@@ -187,6 +202,9 @@ func (d *driver) conclude(ctx context.Context) error {
 	d.rejectSteers()
 	if _, err := d.pump(ctx, lastCheckpoint, d.ckpt.idle); err != nil {
 		return err
+	}
+	if d.attempt.joined && d.state.FindPrompt(d.attempt.promptID()) == nil {
+		return cursorwire.Refused("Message Not Delivered", "the run that the message had joined was stopped before it was delivered; send it again")
 	}
 	if d.follow.ended.Outcome == session.RunFailed {
 		d.finishLink(ctx, failure(*d.follow.ended))

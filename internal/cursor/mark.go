@@ -35,6 +35,7 @@ type sentMark struct {
 	Run   session.RunID `json:"run"`
 	Seq   session.Seq   `json:"seq,omitempty"`   // everything up to it was written to the client
 	Open  bool          `json:"open,omitempty"`  // a client is being told; Seq is not known
+	At    session.Seq   `json:"at,omitempty"`    // the last event when it was opened
 	Turns int           `json:"turns,omitempty"` // in the newest checkpoint that a client has got
 }
 
@@ -49,19 +50,31 @@ func setMark(key string, m any) session.FrontSet {
 	return session.FrontSet{Key: key, Value: data}
 }
 
-// seenOf returns up to which event a client has been told of the newest run. After a crash that is
-// the last event before it: events are written to the client as soon as they are in the log.
+// seenOf returns up to which event a client has been told of the newest run. After a crash, the
+// first since the client came, that is the last event before it: events are written to the client as soon as they are in the log.
 func seenOf(s *session.State) session.Seq {
 	sent := readMark[sentMark](s, keySent)
 	switch {
 	case sent.Run != s.LastRun:
 		return s.RunSeq
-	case sent.Open && s.TakenUp > s.RunSeq:
-		return s.TakenUp - 1
 	case sent.Open:
+		if at := takenUpAfter(s, sent.At); at > 0 {
+			return at - 1
+		}
 		return s.Seq
 	}
 	return max(sent.Seq, s.RunSeq)
+}
+
+// takenUpAfter returns the event with which the newest run was taken up first after seq, 0 when it
+// was not.
+func takenUpAfter(s *session.State, seq session.Seq) session.Seq {
+	for _, at := range s.TakenUps {
+		if at > max(seq, s.RunSeq) {
+			return at
+		}
+	}
+	return 0
 }
 
 // inlineAppend is up to which size a journaled message is kept in the event itself.

@@ -197,6 +197,7 @@ func (u *Updates) startedUpdate(id session.CallID, c *call) *agentv1.Interaction
 // Running returns a tool_call_started for each call that has started and not ended, for a client that
 // comes back in the middle of a run with a stream of its own (section 4.2, rule 2).
 func (u *Updates) Running() []*agentv1.AgentServerMessage {
+	u.thinking = false // it has not seen the beginning of that
 	var out []*agentv1.AgentServerMessage
 	for _, id := range u.order {
 		if c := u.calls[id]; c.started && !c.completed {
@@ -204,6 +205,20 @@ func (u *Updates) Running() []*agentv1.AgentServerMessage {
 		}
 	}
 	return out
+}
+
+// Interrupt closes what is open at a client whose stream ends before the run does, so that it is not
+// left with a spinner (section 4.2, rule 2). The client is told the results when it is back. Nothing
+// may be applied afterwards.
+func (u *Updates) Interrupt(at int64) []*agentv1.AgentServerMessage {
+	u.out = nil
+	u.endThinking(at)
+	for _, id := range u.order {
+		if c := u.calls[id]; c.started && !c.completed {
+			u.endTool(session.ToolEnded{Call: id, IsError: true, Output: "The stream was interrupted before the result was known."}, at)
+		}
+	}
+	return u.out
 }
 
 func (u *Updates) endTool(e session.ToolEnded, at int64) {

@@ -67,7 +67,7 @@ func DecodeItems(b []byte) ([]session.Item, error) {
 
 // AppendHead appends the encoding of h to b.
 func AppendHead(b []byte, h session.Head) ([]byte, error) {
-	return proto.MarshalOptions{}.MarshalAppend(b, &pb.Head{
+	m := &pb.Head{
 		Version: version,
 		Id:      string(h.ID), Cwd: h.Cwd, Name: h.Name,
 		Model: encodeModel(h.Model), Thinking: string(h.Thinking),
@@ -77,9 +77,17 @@ func AppendHead(b []byte, h session.Head) ([]byte, error) {
 		Users: h.Users, Usage: encodeUsage(&h.Usage),
 		Mode: string(h.Mode), Context: h.Context, Grants: h.Grants,
 		Summary: h.Summary, Summarized: uint32(h.Summarized), Shortened: uint32(h.Shortened),
-		Compacted: uint32(h.Compacted), RunSeq: uint64(h.RunSeq), TakenUp: uint64(h.TakenUp), Front: encodeFront(h.Front),
+		Compacted: uint32(h.Compacted), RunSeq: uint64(h.RunSeq), Front: encodeFront(h.Front),
 		LastFault: string(h.LastFault),
-	})
+	}
+	for i, seq := range h.TakenUps {
+		if i == 0 {
+			m.TakenUp = uint64(seq)
+			continue
+		}
+		m.TakenUps = append(m.TakenUps, uint64(seq))
+	}
+	return proto.MarshalOptions{}.MarshalAppend(b, m)
 }
 
 // DecodeHead reads what AppendHead wrote, or returns ErrCorrupt.
@@ -100,11 +108,17 @@ func DecodeHead(b []byte) (session.Head, error) {
 		LastRun: session.RunID(m.GetLastRun()), LastOutcome: d.outcome(m.GetLastOutcome()), LastError: m.GetLastError(),
 		Users: m.GetUsers(), Mode: session.Mode(m.GetMode()), Context: m.GetContext(), Grants: m.GetGrants(),
 		Summary: m.GetSummary(), Summarized: int(m.GetSummarized()), Shortened: int(m.GetShortened()),
-		Compacted: int(m.GetCompacted()), RunSeq: session.Seq(m.GetRunSeq()), TakenUp: session.Seq(m.GetTakenUp()),
+		Compacted: int(m.GetCompacted()), RunSeq: session.Seq(m.GetRunSeq()),
 		Front: decodeFront(m.GetFront()), LastFault: session.Fault(m.GetLastFault()),
 	}
 	if u := decodeUsage(m.GetUsage()); u != nil {
 		h.Usage = *u
+	}
+	if m.GetTakenUp() > 0 {
+		h.TakenUps = append(h.TakenUps, session.Seq(m.GetTakenUp()))
+	}
+	for _, seq := range m.GetTakenUps() {
+		h.TakenUps = append(h.TakenUps, session.Seq(seq))
 	}
 	return h, d.err
 }

@@ -256,8 +256,12 @@ func (a *attachment) end(err error) {
 	c.writing.Lock()
 	attached := a.attached
 	c.leave(a)
+	unanswered := err
+	if errors.Is(err, live.ErrRemoved) {
+		unanswered = errNotFound
+	}
 	for _, w := range a.waiting {
-		w.reply(nil, errNotFound)
+		w.reply(nil, unanswered)
 	}
 	a.waiting = nil
 	c.writing.Unlock()

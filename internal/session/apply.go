@@ -11,6 +11,9 @@ import (
 // may hold, so that trimming is rare.
 const maxLiveOutput = 100 << 10
 
+// maxTakenUps bounds what a session remembers of how often a run was taken up.
+const maxTakenUps = 64
+
 // Apply moves s past r. Events come from Decide, Advance or Recover of the same state, or
 // from the event log, so they fit; one that does not is a broken invariant and panics.
 func (s *State) Apply(r Record) {
@@ -36,7 +39,7 @@ func (s *State) Apply(r Record) {
 	case ItemsCopied, Rewound, NoteAdded, CompactionStarted, CompactionEnded:
 		s.applyContext(r)
 	case RunStarted:
-		s.LastRun, s.RunSeq = e.Run, r.Seq
+		s.LastRun, s.RunSeq, s.TakenUps = e.Run, r.Seq, nil
 		s.Run = &Run{
 			ID: e.Run, Prompt: e.Prompt, At: r.At, Offer: e.Offer,
 			manual: e.Item == "" && !e.Resume, resume: e.Resume,
@@ -65,7 +68,9 @@ func (s *State) Apply(r Record) {
 		}
 		s.Front[e.Key] = e.Value
 	case TakenUp:
-		s.TakenUp = r.Seq
+		if len(s.TakenUps) < maxTakenUps {
+			s.TakenUps = append(slices.Clip(s.TakenUps), r.Seq)
+		}
 	case AbortRequested:
 		s.Run.Aborting, s.Queue = true, nil
 	case RunEnded:

@@ -47,9 +47,9 @@ type Head struct {
 	Shortened  int // tool outputs of items before it are shortened
 	Compacted  int // items there were when that changed last
 
-	RunSeq  Seq               // of the event that began the newest run
-	TakenUp Seq               // of the newest TakenUp
-	Front   map[string][]byte // what front ends remember; shared by clones, so never changed in place
+	RunSeq   Seq               // of the event that began the newest run
+	TakenUps []Seq             // of each TakenUp of that run, the first maxTakenUps; shared by clones
+	Front    map[string][]byte // what front ends remember; shared by clones, so never changed in place
 }
 
 // Run is a run in progress.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 )
 
@@ -25,7 +24,7 @@ func (r *Root) OpenFile(n Name) (*os.File, fs.FileInfo, error) {
 			return nil, nil, r.failed(n, err)
 		}
 	}
-	f, err := r.files.OpenFile(string(n), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := r.files.OpenFile(string(n), os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, nil, r.failed(n, err)
 	}
@@ -83,7 +82,7 @@ func (r *Root) Lstat(n Name) (fs.FileInfo, error) {
 // ReadDir returns at most limit entries of a directory, in no particular order, and whether
 // there are more.
 func (r *Root) ReadDir(n Name, limit int) (entries []fs.DirEntry, more bool, err error) {
-	const flags = os.O_RDONLY | syscall.O_NONBLOCK
+	const flags = os.O_RDONLY | nonblock
 	d, err := r.files.OpenFile(string(n), flags, 0)
 	if err != nil {
 		return nil, false, r.failed(n, err)

@@ -31,6 +31,10 @@ type Log struct {
 	writes   int           // begun so far
 	closed   bool
 	crashed  bool
+	revoked  bool
+	tear     bool // the write that takes effect is torn
+	crashAt  int  // the number of the write that is the last one; 0 for none
+	onCrash  func()
 	begun    sync.WaitGroup
 }
 
@@ -41,6 +45,7 @@ type history struct {
 	snapshot session.Seq
 	items    [][]byte // one by one
 	records  [][]byte // those after snapshot
+	torn     bool     // behind them is half a write, which a new process drops
 }
 
 func (h *history) last() session.Seq { return h.snapshot + session.Seq(len(h.records)) }
@@ -70,6 +75,13 @@ func (l *Log) Append(ctx context.Context, id session.ID, after session.Seq, reco
 		switch {
 		case h == nil && after > 0:
 			return eventlog.ErrNotFound
+		case l.tear && h != nil:
+			h.torn = true
+			return nil
+		case l.tear:
+			return nil
+		case h != nil && h.torn:
+			return ErrInjected
 		case h == nil:
 			h = &history{}
 			l.sessions[id] = h
@@ -111,6 +123,9 @@ func (l *Log) Compact(ctx context.Context, id session.ID, s eventlog.Snapshot) e
 		if err := eventlog.CheckCompact(s, h.snapshot, h.last(), len(h.items)); err != nil {
 			return err
 		}
+		if l.tear {
+			return nil
+		}
 		h.records = slices.Clone(h.records[s.Head.Seq-h.snapshot:])
 		h.head, h.snapshot = head, s.Head.Seq
 		h.items = append(h.items[:s.From:s.From], items...)
@@ -127,6 +142,9 @@ func (l *Log) Delete(ctx context.Context, id session.ID) error {
 	err := l.write(ctx, func() error {
 		if l.sessions[id] == nil {
 			return eventlog.ErrNotFound
+		}
+		if l.tear {
+			return nil
 		}
 		delete(l.sessions, id)
 		return nil

@@ -3040,10 +3040,13 @@ type Head struct {
 	Shortened   uint32   `protobuf:"varint,22,opt,name=shortened" json:"shortened,omitempty"`
 	Compacted   uint32   `protobuf:"varint,23,opt,name=compacted" json:"compacted,omitempty"`
 	RunSeq      uint64   `protobuf:"varint,24,opt,name=run_seq,json=runSeq" json:"run_seq,omitempty"`
-	TakenUp     uint64   `protobuf:"varint,25,opt,name=taken_up,json=takenUp" json:"taken_up,omitempty"`
+	// The first of taken_ups, for which older files have the last.
+	TakenUp uint64 `protobuf:"varint,25,opt,name=taken_up,json=takenUp" json:"taken_up,omitempty"`
 	// In the order of their keys.
-	Front         []*FrontSet `protobuf:"bytes,26,rep,name=front" json:"front,omitempty"`
-	LastFault     string      `protobuf:"bytes,27,opt,name=last_fault,json=lastFault" json:"last_fault,omitempty"`
+	Front     []*FrontSet `protobuf:"bytes,26,rep,name=front" json:"front,omitempty"`
+	LastFault string      `protobuf:"bytes,27,opt,name=last_fault,json=lastFault" json:"last_fault,omitempty"`
+	// All but the first.
+	TakenUps      []uint64 `protobuf:"varint,28,rep,packed,name=taken_ups,json=takenUps" json:"taken_ups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3265,6 +3268,13 @@ func (x *Head) GetLastFault() string {
 		return x.LastFault
 	}
 	return ""
+}
+
+func (x *Head) GetTakenUps() []uint64 {
+	if x != nil {
+		return x.TakenUps
+	}
+	return nil
 }
 
 type Block struct {
@@ -3981,7 +3991,7 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\adetails\x18\n" +
 	" \x01(\fR\adetails\x12\x0e\n" +
 	"\x02at\x18\v \x01(\x03R\x02at\x12.\n" +
-	"\x05query\x18\f \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\"\xa6\x06\n" +
+	"\x05query\x18\f \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\"\xc3\x06\n" +
 	"\x04Head\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x10\n" +
@@ -4016,7 +4026,8 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\btaken_up\x18\x19 \x01(\x04R\atakenUp\x121\n" +
 	"\x05front\x18\x1a \x03(\v2\x1b.roost.eventlog.v1.FrontSetR\x05front\x12\x1d\n" +
 	"\n" +
-	"last_fault\x18\x1b \x01(\tR\tlastFault\"\xeb\x01\n" +
+	"last_fault\x18\x1b \x01(\tR\tlastFault\x12\x1b\n" +
+	"\ttaken_ups\x18\x1c \x03(\x04R\btakenUps\"\xeb\x01\n" +
 	"\x05Block\x12-\n" +
 	"\x04text\x18\x01 \x01(\v2\x17.roost.eventlog.v1.TextH\x00R\x04text\x12<\n" +
 	"\treasoning\x18\x02 \x01(\v2\x1c.roost.eventlog.v1.ReasoningH\x00R\treasoning\x120\n" +
