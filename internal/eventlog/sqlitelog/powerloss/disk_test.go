@@ -23,6 +23,8 @@ const (
 	opDelete
 )
 
+func (o op) String() string { return [...]string{"open", "write", "truncate", "sync", "delete"}[o] }
+
 type call struct {
 	op   op
 	name string // of the file, without its directory

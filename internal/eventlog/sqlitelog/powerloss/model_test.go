@@ -11,6 +11,9 @@ import (
 	"strings"
 	"sync"
 
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/roost-dev/roost/internal/eventlog"
 	"github.com/roost-dev/roost/internal/session"
 )
@@ -88,6 +91,13 @@ func (p *promises) refused(id session.ID) {
 	p.maybe[id] = p.maybe[id][:len(p.maybe[id])-1]
 }
 
+// shown is an outcome that somebody has seen.
+func (p *promises) shown(id session.ID, o outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept[id] = o
+}
+
 // allowed returns the outcomes that each session may have.
 func (p *promises) allowed() map[session.ID][]outcome {
 	all := make(map[session.ID][]outcome)
@@ -108,6 +118,7 @@ type author struct {
 	id       session.ID
 	log      eventlog.Log
 	promises *promises
+	size     int // of most texts, at most
 	random   *rand.Rand
 
 	state    *session.State
@@ -152,9 +163,9 @@ func (a *author) event(s *session.State) session.Event {
 	case a.random.IntN(4) == 0:
 		return session.Renamed{Name: a.text(30)}
 	}
-	size := 1000
+	size := a.size
 	if a.random.IntN(20) == 0 {
-		size = 40000
+		size = max(size, 40_000)
 	}
 	run := s.LastRun + 1
 	return session.RunStarted{
@@ -207,4 +218,19 @@ func (a *author) load(ctx context.Context) error {
 	a.become(s, o.snapshot)
 	a.settled = len(snapshot.Items)
 	return nil
+}
+
+// recover goes on after the log could not do something. What it shows then was promised.
+func (a *author) recover(ctx context.Context, err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); !ok || e.Code()&0xff != sqlite3.SQLITE_IOERR && e.Code() != sqlite3.SQLITE_FULL {
+		return err
+	}
+	if err := a.load(ctx); err != nil {
+		return err
+	}
+	o, err := outcomeOf(a.state, a.snapshot)
+	if err == nil {
+		a.promises.shown(a.id, o)
+	}
+	return err
 }
