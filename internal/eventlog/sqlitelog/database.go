@@ -112,6 +112,14 @@ func checkSize(ctx context.Context, path string, conn *sql.Conn) error {
 	return nil
 }
 
+// keepWAL has the write-ahead log stay when conn is closed.
+func keepWAL(conn *sql.Conn) error {
+	return conn.Raw(func(driver any) error {
+		_, err := driver.(sqlite.FileControl).FileControlPersistWAL("main", 1)
+		return err
+	})
+}
+
 // code returns SQLite's primary result code, or 0 when err does not come from SQLite.
 func code(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
@@ -144,4 +152,10 @@ func storeError(err error) error {
 		return fmt.Errorf("%w (%w)", eventlog.ErrCorrupt, err)
 	}
 	return err
+}
+
+// undecided reports whether a transaction that ended with err may still be on the disk: it was
+// written, and only then something failed, such as the sync.
+func undecided(err error) bool {
+	return code(err) == sqlite3.SQLITE_IOERR && !errors.Is(storeError(err), eventlog.ErrFull)
 }

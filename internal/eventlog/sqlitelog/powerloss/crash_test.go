@@ -109,7 +109,7 @@ func TestPowerLossAtCheckpoints(t *testing.T) {
 // TestPowerLossOfASickDisk has writes and syncs fail before the power goes. What a failed sync
 // should have made durable is gone, though later syncs succeed, and must not be acknowledged.
 func TestPowerLossOfASickDisk(t *testing.T) {
-	if err := tell(t, plan{size: 1000, sick: true, checkpoints: true, lives: 6, shots: 12, calls: 50}, number(t, 300)); err != nil {
+	if err := tell(t, plan{size: 150_000, sick: true, lives: 4, shots: 8, calls: 2000}, number(t, 300)/10); err != nil {
 		t.Error(err)
 	}
 }

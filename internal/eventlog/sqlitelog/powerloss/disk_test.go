@@ -4,6 +4,7 @@ package powerloss
 
 import (
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,6 +38,7 @@ type disk struct {
 
 	mu     sync.Mutex // also held while a file is changed, so that a picture is of one moment
 	asked  func(call) int32
+	random *rand.Rand
 	lies   bool // syncs succeed and do nothing
 	names  map[string]*file
 	synced map[string]*file // the names that are durable
@@ -51,8 +53,9 @@ type move struct {
 
 // file is the content of a file: what is durable, and what came after.
 type file struct {
-	durable []byte
-	changes []change
+	durable  []byte
+	changes  []change
+	failures int // syncs that have failed
 }
 
 // change is a write or, without data, a new size.
@@ -73,9 +76,9 @@ func diskOf(path string) *disk {
 }
 
 // plug puts a disk below the directory dir, as long as the test runs. What is in it is durable.
-func plug(t *testing.T, dir string) *disk {
+func plug(t *testing.T, dir string, random *rand.Rand) *disk {
 	t.Helper()
-	d := &disk{dir: dir, names: make(map[string]*file)}
+	d := &disk{dir: dir, random: rand.New(rand.NewPCG(random.Uint64(), 0)), names: make(map[string]*file)}
 	paths, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
 		t.Fatal(err)
@@ -160,9 +163,15 @@ func (d *disk) syncNames() {
 	d.synced, d.moves = maps.Clone(d.names), nil
 }
 
-// failed is a sync that ended with an error: Linux reports it once and then takes what it could
-// not write for written. It never gets to the disk, unless it is written again.
-func (d *disk) failed(f *file) { f.changes = nil }
+// failed is a sync that ended with an error. Linux then takes what it could not write for
+// written: some of it is on the disk, and the rest never gets there unless it is written again.
+// It tells each open file of the error once, with its next sync.
+func (d *disk) failed(h *handle) {
+	f := h.file
+	f.durable, f.changes = f.torn(d.random), nil
+	f.failures++
+	h.told = f.failures
+}
 
 func (f *file) write(off int64, data []byte) {
 	f.changes = append(f.changes, change{off, slices.Clone(data)})

@@ -15,6 +15,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/roost-dev/roost/internal/eventlog"
+	"github.com/roost-dev/roost/internal/eventlog/sqlitelog"
 	"github.com/roost-dev/roost/internal/session"
 )
 
@@ -188,7 +189,7 @@ func (a *author) do(next *session.State, snapshot session.Seq, ask func() error)
 	}
 	a.promises.asked(a.id, o)
 	if err := ask(); err != nil {
-		if errors.Is(err, eventlog.ErrFull) {
+		if errors.Is(err, eventlog.ErrFull) || errors.Is(err, sqlitelog.ErrDisk) {
 			a.promises.refused(a.id)
 		}
 		return err

@@ -58,7 +58,7 @@ func (l *life) asked(c call) int32 {
 	defer l.mu.Unlock()
 	if l.wait--; l.wait < 0 && len(l.taken) < l.shots {
 		l.wait = l.random.IntN(l.calls)
-		l.shoot(c)
+		l.shoot(fmt.Sprintf("before %s of %s", c.op, c.name))
 	}
 	if !l.sick || !l.open {
 		return sqlite3.SQLITE_OK
@@ -66,18 +66,22 @@ func (l *life) asked(c call) int32 {
 	if l.ill--; l.ill < -100 {
 		l.ill = l.random.IntN(50)
 	}
-	if l.ill < 0 || l.random.IntN(3) > 0 {
+	often := 3
+	if c.op == opWrite {
+		often = 60 // of the many that a transaction has
+	}
+	if l.ill < 0 || l.random.IntN(often) > 0 {
 		return sqlite3.SQLITE_OK
 	}
 	return failure(c, l.random)
 }
 
-func (l *life) shoot(c call) {
+func (l *life) shoot(when string) {
 	// No author can go on while this is held, so each has asked for one thing at most that was
 	// not answered.
 	l.promises.mu.Lock()
 	defer l.promises.mu.Unlock()
-	l.taken = append(l.taken, shot{l.disk.picture(l.random), l.promises.allowed(), fmt.Sprintf("before %s of %s", c.op, c.name)})
+	l.taken = append(l.taken, shot{l.disk.picture(l.random), l.promises.allowed(), when})
 }
 
 // failure is an error that a call may end with.
@@ -119,6 +123,7 @@ func (l *life) live(t *testing.T) {
 	if err := log.Close(); err != nil && !l.sick {
 		t.Error(err)
 	}
+	l.shoot("after the end")
 }
 
 func (l *life) seed() uint64 {
@@ -131,6 +136,9 @@ func (l *life) seed() uint64 {
 func (l *life) write(t *testing.T, a *author) {
 	for !l.over() {
 		err := a.step(t.Context())
+		if l.sick && errors.Is(err, sqlitelog.ErrDisk) {
+			return
+		}
 		if err != nil && l.sick {
 			err = a.recover(t.Context(), err)
 		}
@@ -183,7 +191,7 @@ type story struct {
 // pictures were made of it, and the first in which something is wrong.
 func (s *story) next(t *testing.T) (int, error) {
 	t.Helper()
-	l := &life{plan: s.plan, disk: plug(t, s.dir), promises: newPromises(), random: s.random}
+	l := &life{plan: s.plan, disk: plug(t, s.dir, s.random), promises: newPromises(), random: s.random}
 	defer l.disk.unplug()
 	l.disk.lies = s.lies
 	maps.Copy(l.promises.kept, s.found)

@@ -48,15 +48,16 @@ var unix uintptr
 // sqlite3_file.
 var open = struct {
 	sync.Mutex
-	files   map[uintptr]handle
+	files   map[uintptr]*handle
 	methods map[uintptr]uintptr // the shim's tables by those of the unix VFS
-}{files: make(map[uintptr]handle), methods: make(map[uintptr]uintptr)}
+}{files: make(map[uintptr]*handle), methods: make(map[uintptr]uintptr)}
 
 type handle struct {
 	disk *disk
 	name string
 	file *file
 	unix *methods
+	told int // failed syncs of the file that this handle knows of; the disk's
 }
 
 // install makes the shim SQLite's default VFS, so that every connection of the process goes
@@ -118,7 +119,9 @@ func shimOpen(tls *libc.TLS, _, name, file uintptr, flags int32, out uintptr) in
 	open.Lock()
 	defer open.Unlock()
 	f := at[sqlite3.Tsqlite3_file](file)
-	open.files[file] = handle{d, base, d.opened(base), at[methods](f.FpMethods)}
+	h := &handle{disk: d, name: base, file: d.opened(base), unix: at[methods](f.FpMethods)}
+	h.told = h.file.failures
+	open.files[file] = h
 	f.FpMethods = shimMethods(tls, f.FpMethods)
 	return sqlite3.SQLITE_OK
 }
@@ -139,7 +142,7 @@ func shimMethods(tls *libc.TLS, of uintptr) uintptr {
 	return p
 }
 
-func handleOf(file uintptr) handle {
+func handleOf(file uintptr) *handle {
 	open.Lock()
 	defer open.Unlock()
 	return open.files[file]
@@ -194,12 +197,16 @@ func shimSync(_ *libc.TLS, file uintptr, _ int32) int32 {
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
 	if rc != sqlite3.SQLITE_OK {
-		h.disk.failed(h.file)
+		h.disk.failed(h)
 		return rc
 	}
 	u := at[sqlite3.TunixFile](file)
 	h.disk.sync(h.file, u.FctrlFlags&syncDir != 0)
 	u.FctrlFlags &^= syncDir
+	if h.told < h.file.failures {
+		h.told = h.file.failures
+		return sqlite3.SQLITE_IOERR_FSYNC
+	}
 	return sqlite3.SQLITE_OK
 }
 
