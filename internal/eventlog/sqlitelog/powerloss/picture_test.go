@@ -3,6 +3,7 @@
 package powerloss
 
 import (
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -21,10 +22,7 @@ type picture map[string][]byte
 func (d *disk) picture(random *rand.Rand) picture {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	names := make(map[string]*file)
-	for name, f := range d.synced {
-		names[name] = f
-	}
+	names := maps.Clone(d.synced)
 	keep := chance(random)
 	for _, m := range d.moves {
 		switch {
@@ -36,13 +34,7 @@ func (d *disk) picture(random *rand.Rand) picture {
 		}
 	}
 	p := make(picture)
-	for _, name := range slices.Sorted(func(yield func(string) bool) {
-		for name := range names {
-			if !yield(name) {
-				return
-			}
-		}
-	}) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		p[name] = names[name].torn(random)
 		if random.IntN(3) == 0 {
 			d.shared(p, name+"-shm", random)

@@ -197,6 +197,9 @@ func (s *story) next(t *testing.T) (int, error) {
 	maps.Copy(l.promises.kept, s.found)
 	l.disk.intercept(l.asked)
 	l.live(t)
+	if err := os.RemoveAll(s.dir); err != nil {
+		return 0, err
+	}
 	heir := s.random.IntN(len(l.taken))
 	for i, shot := range l.taken {
 		found, err := develop(t, shot)

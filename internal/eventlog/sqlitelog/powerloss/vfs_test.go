@@ -79,7 +79,7 @@ func install() error {
 	v := at[vfs](shim)
 	*v = *at[vfs](unix)
 	v.FzName, v.FpNext = name, 0
-	v.FxOpen, v.FxDelete = pointer(openFunc(shimOpen)), pointer(deleteFunc(shimDelete))
+	v.FxOpen, v.FxDelete = pointer[openFunc](shimOpen), pointer[deleteFunc](shimDelete)
 	if rc := sqlite3.Xsqlite3_vfs_register(tls, shim, 1); rc != sqlite3.SQLITE_OK {
 		return fmt.Errorf("register VFS: %d", rc)
 	}
@@ -89,8 +89,8 @@ func install() error {
 // at returns what is at an address outside Go's memory.
 func at[T any](p uintptr) *T { return *(**T)(unsafe.Pointer(&p)) }
 
-// pointer returns a function that is never collected as SQLite calls it.
-func pointer(f any) uintptr { return (*[2]uintptr)(unsafe.Pointer(&f))[1] }
+// pointer returns a function that is never collected as SQLite knows it.
+func pointer[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
 
 // function is the reverse of pointer.
 func function[F any](p uintptr) F { return *(*F)(unsafe.Pointer(&p)) }
@@ -134,10 +134,10 @@ func shimMethods(tls *libc.TLS, of uintptr) uintptr {
 	p := libc.Xmalloc(tls, libc.Tsize_t(unsafe.Sizeof(methods{})))
 	m := at[methods](p)
 	*m = *at[methods](of)
-	m.FxClose = pointer(closeFunc(shimClose))
-	m.FxWrite = pointer(writeFunc(shimWrite))
-	m.FxTruncate = pointer(truncateFunc(shimTruncate))
-	m.FxSync = pointer(syncFunc(shimSync))
+	m.FxClose = pointer[closeFunc](shimClose)
+	m.FxWrite = pointer[writeFunc](shimWrite)
+	m.FxTruncate = pointer[truncateFunc](shimTruncate)
+	m.FxSync = pointer[syncFunc](shimSync)
 	open.methods[of] = p
 	return p
 }
@@ -164,12 +164,13 @@ func shimWrite(tls *libc.TLS, file, data uintptr, n int32, off int64) int32 {
 	}
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
-	if n > 0 {
-		if rc := function[writeFunc](h.unix.FxWrite)(tls, file, data, n, off); rc != sqlite3.SQLITE_OK {
-			return rc
-		}
-		h.file.write(off, unsafe.Slice(at[byte](data), n))
+	if n == 0 {
+		return rc
 	}
+	if got := function[writeFunc](h.unix.FxWrite)(tls, file, data, n, off); got != sqlite3.SQLITE_OK {
+		return got
+	}
+	h.file.write(off, unsafe.Slice(at[byte](data), n))
 	return rc
 }
 
