@@ -94,14 +94,14 @@ func number(t *testing.T, usual int) int {
 // TestPowerLoss takes the power away at any moment, again and again, and looks for all that was
 // acknowledged.
 func TestPowerLoss(t *testing.T) {
-	if err := tell(t, plan{size: 1000, checkpoints: true, lives: 6, shots: 12, calls: 50}, number(t, 300)); err != nil {
+	if err := tell(t, plan{size: 1000, checkpoints: true, lives: 6, shots: 12, calls: 50}, number(t, 120)); err != nil {
 		t.Error(err)
 	}
 }
 
 // TestPowerLossAtCheckpoints writes so much that the log makes its checkpoints itself.
 func TestPowerLossAtCheckpoints(t *testing.T) {
-	if err := tell(t, plan{size: 150_000, lives: 3, shots: 6, calls: 2000}, number(t, 360)/20); err != nil {
+	if err := tell(t, plan{size: 150_000, lives: 3, shots: 6, calls: 2000}, number(t, 120)/12); err != nil {
 		t.Error(err)
 	}
 }
@@ -109,7 +109,7 @@ func TestPowerLossAtCheckpoints(t *testing.T) {
 // TestPowerLossOfASickDisk has writes and syncs fail before the power goes. What a failed sync
 // should have made durable is gone, though later syncs succeed, and must not be acknowledged.
 func TestPowerLossOfASickDisk(t *testing.T) {
-	if err := tell(t, plan{size: 150_000, sick: true, lives: 4, shots: 8, calls: 2000}, number(t, 300)/10); err != nil {
+	if err := tell(t, plan{size: 150_000, sick: true, lives: 4, shots: 8, calls: 2000}, number(t, 120)/10); err != nil {
 		t.Error(err)
 	}
 }

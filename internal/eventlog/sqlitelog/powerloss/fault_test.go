@@ -74,7 +74,7 @@ func TestDiskErrors(t *testing.T) {
 					t.Errorf("once the disk is well again: %v", err)
 				}
 			}
-			d.survives(t, 50, "a", "b")
+			d.survives(t, 20, "a", "b")
 		})
 	}
 }
@@ -87,7 +87,7 @@ func TestFailedSyncIsDoneAgain(t *testing.T) {
 	if err := rename(t.Context(), log, id(0), 2, "new"); err != nil {
 		t.Fatal(err)
 	}
-	d.survives(t, 50, "new")
+	d.survives(t, 20, "new")
 }
 
 // TestFailedSyncOnAFullDisk is about an append whose sync fails, and which then cannot be written

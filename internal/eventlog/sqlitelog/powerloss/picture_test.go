@@ -3,6 +3,7 @@
 package powerloss
 
 import (
+	"encoding/binary"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -116,7 +117,7 @@ func (c change) put(content []byte, from, to int64, fill func([]byte)) []byte {
 
 // noise is what was on the disk before.
 func noise(random *rand.Rand, b []byte) {
-	for i := range b {
-		b[i] = byte(random.Uint32())
-	}
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], random.Uint64())
+	_, _ = rand.NewChaCha8(seed).Read(b) // never fails
 }

@@ -235,7 +235,7 @@ func tell(t *testing.T, p plan, losses int) error {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for losses > 0 && !t.Failed() {
 		s := &story{plan: p, random: random, dir: private(t)}
-		for range p.lives {
+		for i := 0; i < p.lives && losses > 0; i++ {
 			n, err := s.next(t)
 			if err != nil {
 				return err
