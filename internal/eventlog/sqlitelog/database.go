@@ -130,6 +130,10 @@ func code(err error) int {
 
 // openError says what is wrong with a database that cannot be opened.
 func openError(err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK {
+		// The power was lost while a start made the database; who may only read cannot undo that.
+		return fmt.Errorf("%w (%w)", ErrOlder, err)
+	}
 	switch code(err) {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%w (%w)", ErrDamaged, err)

@@ -162,7 +162,7 @@ func TestFailedSyncOfACheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.intercept(nil)
-	d.survives(t, 6, "new", "last")
+	d.survives(t, 3, "new", "last")
 
 	again, err := sqlitelog.Open(d.dir)
 	if err != nil {
@@ -177,7 +177,7 @@ func TestFailedSyncOfACheckpoint(t *testing.T) {
 	if err := again.Close(); err != nil {
 		t.Error(err)
 	}
-	d.survives(t, 6, "new", "last")
+	d.survives(t, 3, "new", "last")
 }
 
 // bulk makes a session long.

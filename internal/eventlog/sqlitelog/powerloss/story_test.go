@@ -202,7 +202,7 @@ func (s *story) next(t *testing.T) (int, error) {
 	}
 	heir := s.random.IntN(len(l.taken))
 	for i, shot := range l.taken {
-		found, err := develop(t, shot)
+		found, err := develop(t, shot, i%4 == 0)
 		if err != nil {
 			return i, fmt.Errorf("power lost %s: %w", shot.when, err)
 		}
@@ -216,12 +216,17 @@ func (s *story) next(t *testing.T) (int, error) {
 	return len(l.taken), nil
 }
 
-// develop looks at a picture.
-func develop(t *testing.T, s shot) (map[session.ID]outcome, error) {
+// develop looks at a picture. The doctor comes last, and may come first as well.
+func develop(t *testing.T, s shot, doctorFirst bool) (map[session.ID]outcome, error) {
 	t.Helper()
 	dir := private(t)
 	if err := s.picture.save(dir); err != nil {
 		return nil, err
+	}
+	if doctorFirst {
+		if err := examine(t.Context(), dir); err != nil {
+			return nil, fmt.Errorf("before the start: %w", err)
+		}
 	}
 	found, err := look(t.Context(), dir, s.allowed)
 	return found, errors.Join(err, os.RemoveAll(dir))
