@@ -100,15 +100,15 @@ func plug(t *testing.T, dir string, random *rand.Rand) *disk {
 		disks.byDir = make(map[string]*disk)
 	}
 	disks.byDir[dir] = d
-	t.Cleanup(d.unplug)
+	t.Cleanup(func() { unplug(dir) }) // which must not keep the disk in memory until then
 	return d
 }
 
 // unplug may be called again.
-func (d *disk) unplug() {
+func unplug(dir string) {
 	disks.Lock()
 	defer disks.Unlock()
-	delete(disks.byDir, d.dir)
+	delete(disks.byDir, dir)
 }
 
 // intercept has f called before each call. It may block, and returns SQLITE_OK or the error that

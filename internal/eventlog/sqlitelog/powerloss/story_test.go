@@ -31,6 +31,10 @@ type plan struct {
 	calls       int  // of SQLite between two pictures, at most
 }
 
+// maxFailures is how many steps of an author fail one after the other at most, as a disk is ill
+// for few calls.
+const maxFailures = 300
+
 // shot is a picture, and what must be found in it.
 type shot struct {
 	picture picture
@@ -134,8 +138,15 @@ func (l *life) seed() uint64 {
 }
 
 func (l *life) write(t *testing.T, a *author) {
-	for !l.over() {
+	for failed := 0; !l.over(); {
 		err := a.step(t.Context())
+		if failed++; err == nil {
+			failed = 0
+		}
+		if failed > maxFailures {
+			t.Errorf("the log does not work again: %v", err)
+			return
+		}
 		if l.sick && errors.Is(err, sqlitelog.ErrDisk) {
 			return
 		}
@@ -192,7 +203,7 @@ type story struct {
 func (s *story) next(t *testing.T) (int, error) {
 	t.Helper()
 	l := &life{plan: s.plan, disk: plug(t, s.dir, s.random), promises: newPromises(), random: s.random}
-	defer l.disk.unplug()
+	defer unplug(s.dir)
 	l.disk.lies = s.lies
 	maps.Copy(l.promises.kept, s.found)
 	l.disk.intercept(l.asked)
