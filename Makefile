@@ -8,7 +8,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 TOOL := go tool -modfile=tools.mod
 FUZZTIME ?= 30s
 
-.PHONY: build demo check test race lint fmt tidy generate generate-check interop interop-sdk kill bench fuzz vuln dist clean help
+.PHONY: build demo check test race lint fmt tidy generate generate-check interop interop-sdk kill powerloss bench fuzz vuln dist clean help
 
 build: ## build bin/roost
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/roost ./cmd/roost
@@ -50,6 +50,9 @@ interop-sdk: build ## Cursor's own SDK, installed in SDK, against this build
 
 kill: build ## the kill tests, more often than the tests run them
 	go test ./internal/server -run Kill -count=5 -v
+
+powerloss: ## 20,000 losses of power in the event log's tests
+	ROOST_POWERLOSS=20000 go test ./internal/eventlog/sqlitelog/powerloss -timeout 60m -v
 
 bench: build ## measure; see docs/performance.md
 	go run ./bench -roost bin/roost

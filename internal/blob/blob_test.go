@@ -240,3 +240,29 @@ func TestLookDirChangesNothing(t *testing.T) {
 		t.Errorf("%q %v", got, err)
 	}
 }
+
+// TestPutStays loses the power as soon as a blob is put, also one that was put before.
+func TestPutStays(t *testing.T) {
+	base := t.TempDir()
+	dir := filepath.Join(base, "blobs")
+	data := []byte("some bytes")
+	hash := blob.Hash(data)
+	for range 2 {
+		durable := make(map[string]bool) // paths whose names were synced
+		blob.OnSync(t, func(path string) {
+			entries, err := os.ReadDir(path)
+			if err != nil {
+				t.Error(err)
+			}
+			for _, e := range entries {
+				durable[filepath.Join(path, e.Name())] = true
+			}
+		})
+		put(t, openDir(t, dir), data)
+		for p := filepath.Join(dir, hash[:2], hash); p != base; p = filepath.Dir(p) {
+			if !durable[p] {
+				t.Errorf("%s is lost with the power", p)
+			}
+		}
+	}
+}

@@ -27,6 +27,10 @@ func OpenDir(path string) (*Dir, error) {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("open blobs: %w", err)
 	}
+	// The directory may be there since a moment ago, and what is synced in it is lost with it.
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("open blobs: %w", err)
+	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, fmt.Errorf("open blobs: %w", err)
@@ -156,8 +160,8 @@ func (d *Dir) folder(hash string) string { return filepath.Join(d.path, hash[:2]
 
 func (d *Dir) file(hash string) string { return filepath.Join(d.folder(hash), hash) }
 
-// syncDir makes the names in a directory durable.
-func syncDir(path string) error {
+// syncDir makes the names in a directory durable. Tests look at what it is called for.
+var syncDir = func(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err

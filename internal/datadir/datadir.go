@@ -48,14 +48,15 @@ type Dir struct {
 	lock *os.File
 }
 
-// Open makes the directory (0700) and its parents when they are missing, and locks it.
+// Open makes the directory (0700) and its parents when they are missing, and locks it. They are
+// there after a loss of power as well.
 // Errors: ErrPermissions, ErrOwner, ErrNetwork, *InUseError, or those of the file system.
 func Open(path string) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open data directory: %w", err)
 	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := makeAll(path); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
 	// One that exists may be reached through a link; what counts is where it leads.

@@ -63,10 +63,11 @@ func (Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 func (Token) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // LoadToken reads the token in the existing directory dir, or makes one there and reports
-// that it did. The file appears at once and whole, with mode 0600; of several processes
-// that make one at the same time, one wins and all return its token. A file that others
-// may read, a link, another user's file and one without a token are refused: such a token
-// may be known to somebody, so it is not repaired but replaced by the user.
+// that it did. The file appears at once and whole, with mode 0600, and a loss of power does
+// not take it away; of several processes that make one at the same time, one wins and all
+// return its token. A file that others may read, a link, another user's file and one without
+// a token are refused: such a token may be known to somebody, so it is not repaired but
+// replaced by the user.
 func LoadToken(dir string) (t Token, created bool, err error) {
 	path := filepath.Join(dir, TokenFile)
 	t, err = readToken(path)
@@ -94,7 +95,19 @@ func createToken(dir, path string) (err error) {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Link(f.Name(), path)
+	if err := os.Link(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes the names in a directory durable. Tests look at what it is called for.
+var syncDir = func(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 func newTokenText() string {

@@ -147,3 +147,17 @@ func TestTokenNeverPrints(t *testing.T) {
 		}
 	}
 }
+
+func TestTokenStays(t *testing.T) {
+	dir, sync := t.TempDir(), syncDir
+	defer func() { syncDir = sync }()
+	durable := false
+	syncDir = func(path string) error {
+		_, err := os.Stat(filepath.Join(path, TokenFile))
+		durable = err == nil && path == dir
+		return sync(path)
+	}
+	if _, created, err := LoadToken(dir); err != nil || !created || !durable {
+		t.Errorf("created %v, durable %v: %v", created, durable, err)
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/roost-dev/roost/internal/config"
 	"github.com/roost-dev/roost/internal/cursor"
+	"github.com/roost-dev/roost/internal/datadir"
 	"github.com/roost-dev/roost/internal/permission"
 	"github.com/roost-dev/roost/internal/pi"
 	"github.com/roost-dev/roost/internal/session"
@@ -122,15 +123,5 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	temp := path + ".new"
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(temp, path)
+	return datadir.Replace(path, append(text, '\n'))
 }

@@ -237,7 +237,7 @@ func serverID(dir *datadir.Dir) (string, error) {
 		return strings.TrimSpace(string(text)), nil
 	}
 	id := ulid.Make().String()
-	return id, os.WriteFile(path, []byte(id+"\n"), 0o600)
+	return id, datadir.Replace(path, []byte(id+"\n"))
 }
 
 // images shows the images of the blob store to clients.

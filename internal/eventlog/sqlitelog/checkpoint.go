@@ -3,6 +3,12 @@ package sqlitelog
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 const (
@@ -12,6 +18,8 @@ const (
 	// pageCost is what a request adds to the log beyond its own bytes: a page it changes.
 	pageCost = 4096
 )
+
+const checkpoint = `PRAGMA wal_checkpoint(PASSIVE)`
 
 // checkpointer copies the write-ahead log into the database while the writer goes on. What
 // the writer has added meanwhile is little, so the writer then copies the rest itself, and
@@ -23,6 +31,9 @@ type checkpointer struct {
 	copied chan struct{} // to the writer: all but the newest part has been copied
 	quit   chan struct{}
 	done   chan struct{}
+
+	mu     sync.Mutex  // held while a checkpoint is made, so that none follows a failed sync
+	failed atomic.Bool // a sync failed; no more checkpoints are made, and nothing is written
 
 	size int // the writer's: bytes since the log began anew
 }
@@ -40,8 +51,10 @@ func (c *checkpointer) wrote(w *writer, size, requests int) {
 	c.size += size + requests*pageCost
 	select {
 	case <-c.copied:
-		// An error leaves the log longer, and the next checkpoint tries again.
-		_, _ = w.conn.ExecContext(context.Background(), `PRAGMA wal_checkpoint(PASSIVE)`)
+		if c.mu.TryLock() { // else one is being made, and will tell
+			c.copy(w.conn)
+			c.mu.Unlock()
+		}
 		c.size = 0
 	default:
 	}
@@ -58,8 +71,28 @@ func (c *checkpointer) run() {
 		case <-c.quit:
 			return
 		}
-		_, _ = c.db.Exec(`PRAGMA wal_checkpoint(PASSIVE)`)
+		c.mu.Lock()
+		c.copy(c.db)
+		c.mu.Unlock()
 		notify(c.copied)
+	}
+}
+
+// copy makes a checkpoint. Most errors leave the log longer, and the next checkpoint tries again.
+// A failed sync is different: the system takes what it could not write for written, and SQLite
+// does not write again what an earlier checkpoint has copied and left for this one to sync. If the
+// log began anew after that, data would be gone. So it stays as it is, until the next start copies
+// all of it once more.
+func (c *checkpointer) copy(db interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+},
+) {
+	if c.failed.Load() {
+		return
+	}
+	_, err := db.ExecContext(context.Background(), checkpoint)
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_IOERR_FSYNC {
+		c.failed.Store(true)
 	}
 }
 

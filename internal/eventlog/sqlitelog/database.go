@@ -112,6 +112,14 @@ func checkSize(ctx context.Context, path string, conn *sql.Conn) error {
 	return nil
 }
 
+// keepWAL has the write-ahead log stay when conn is closed.
+func keepWAL(conn *sql.Conn) error {
+	return conn.Raw(func(driver any) error {
+		_, err := driver.(sqlite.FileControl).FileControlPersistWAL("main", 1)
+		return err
+	})
+}
+
 // code returns SQLite's primary result code, or 0 when err does not come from SQLite.
 func code(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
@@ -122,6 +130,10 @@ func code(err error) int {
 
 // openError says what is wrong with a database that cannot be opened.
 func openError(err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK {
+		// The power was lost while a start made the database; who may only read cannot undo that.
+		return fmt.Errorf("%w (%w)", ErrOlder, err)
+	}
 	switch code(err) {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%w (%w)", ErrDamaged, err)
@@ -144,4 +156,10 @@ func storeError(err error) error {
 		return fmt.Errorf("%w (%w)", eventlog.ErrCorrupt, err)
 	}
 	return err
+}
+
+// undecided reports whether a transaction that ended with err may still be on the disk: it was
+// written, and only then something failed, such as the sync.
+func undecided(err error) bool {
+	return code(err) == sqlite3.SQLITE_IOERR && !errors.Is(storeError(err), eventlog.ErrFull)
 }

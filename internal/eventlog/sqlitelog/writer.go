@@ -102,6 +102,14 @@ func (w *writer) next() (batch []request, open bool) {
 // commit does a batch in one transaction. When that fails, each request gets its own, so
 // that one that cannot be stored does not take the others along.
 func (w *writer) commit(batch []request) {
+	if w.check.failed.Load() {
+		// What is read back may be older than what was written, so nothing may be built on it.
+		w.garbage = false
+		for _, r := range batch {
+			r.done <- ErrDisk
+		}
+		return
+	}
 	answers := make([]error, len(batch))
 	err := w.transaction(func() error {
 		for i, r := range batch {
@@ -115,7 +123,7 @@ func (w *writer) commit(batch []request) {
 	if err != nil {
 		w.garbage, w.stalled = false, true // a full disk is no reason to spin
 		for i, r := range batch {
-			answers[i] = storeError(w.transaction(func() error { return r.do(w) }))
+			answers[i] = w.again(r, err)
 		}
 	} else if w.stalled {
 		w.garbage, w.stalled = true, false
@@ -126,6 +134,17 @@ func (w *writer) commit(batch []request) {
 		size += r.size
 	}
 	w.check.wrote(w, size, len(batch)+1) // one more for the sweep
+}
+
+// again does a request by itself, whose batch has failed.
+func (w *writer) again(r request, batch error) error {
+	err := storeError(w.transaction(func() error { return r.do(w) }))
+	if errors.Is(err, eventlog.ErrFull) && undecided(batch) {
+		// ErrFull would promise that nothing was written, and the batch was: after a loss of
+		// power it may be there.
+		return batch
+	}
+	return err
 }
 
 // refused reports whether a request ended before it wrote anything, so that the transaction
@@ -152,6 +171,12 @@ func (w *writer) transaction(do func() error) error {
 	return err
 }
 
+// close is the last of the connections to close, so SQLite makes a checkpoint, and removes the
+// write-ahead log unless a sync has failed before.
 func (w *writer) close() error {
-	return errors.Join(w.stmt.close(), w.conn.Close(), w.db.Close())
+	var err error
+	if w.check.failed.Load() {
+		err = keepWAL(w.conn)
+	}
+	return errors.Join(err, w.stmt.close(), w.conn.Close(), w.db.Close())
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -78,10 +79,8 @@ func (t *tokenStore) save(cfg *oauth2.Config, token *oauth2.Token) error {
 		return err
 	}
 	_, err = f.Write(data)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
+	// Unsynced it could be the new name of an empty file after a loss of power.
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), t.path)
 	}
 	if err != nil {
