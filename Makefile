@@ -7,8 +7,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 TOOL := go tool -modfile=tools.mod
 FUZZTIME ?= 30s
+DURATION ?= 3m
+SESSIONS ?= 100
 
-.PHONY: build demo check test race lint fmt tidy generate generate-check interop interop-sdk kill bench fuzz vuln dist clean help
+.PHONY: build demo check test race lint fmt tidy generate generate-check interop interop-sdk kill bench soak fuzz vuln dist clean help
 
 build: ## build bin/roost
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/roost ./cmd/roost
@@ -53,6 +55,9 @@ kill: build ## the kill tests, more often than the tests run them
 
 bench: build ## measure; see docs/performance.md
 	go run ./bench -roost bin/roost
+
+soak: build ## put load on a server for DURATION, with SESSIONS sessions, and see whether it stays as it is
+	go run ./bench -roost bin/roost -soak $(DURATION) -sessions $(SESSIONS)
 
 fuzz: ## every fuzz target for FUZZTIME
 	scripts/fuzz $(FUZZTIME)

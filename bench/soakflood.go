@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"strings"
 	"time"
 )
 
@@ -76,20 +74,12 @@ func (s *soak) stuckPi(ctx context.Context, id string) (net.Conn, error) {
 
 // stuckOwn watches over roost's own API, and never reads.
 func (s *soak) stuckOwn(ctx context.Context, id string) (net.Conn, error) {
-	host := strings.TrimPrefix(s.url, "http://")
-	nc, err := new(net.Dialer).DialContext(ctx, "tcp", host)
+	nc, err := new(net.Dialer).DialContext(ctx, "unix", s.home.socket()+".http") // whose buffers are small
 	if err != nil {
 		return nil, err
 	}
-	tcp, ok := nc.(*net.TCPConn)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("a connection to %s is a %T", host, nc), nc.Close())
-	}
-	if err := tcp.SetReadBuffer(4096); err != nil { // so that it is full soon
-		return nil, errors.Join(err, nc.Close())
-	}
 	body := fmt.Sprintf(`{"sessionId":%q}`, id)
-	_, err = fmt.Fprintf(nc, "POST /roost.v1.SessionService/Watch HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Type: application/connect+json\r\nContent-Length: %d\r\n\r\n\x00\x00\x00\x00%c%s", host, s.token, 5+len(body), len(body), body)
+	_, err = fmt.Fprintf(nc, "POST /roost.v1.SessionService/Watch HTTP/1.1\r\nHost: roost\r\n"+
+		"Content-Type: application/connect+json\r\nContent-Length: %d\r\n\r\n\x00\x00\x00\x00%c%s", 5+len(body), len(body), body)
 	return nc, err
 }

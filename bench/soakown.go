@@ -146,7 +146,12 @@ func (t task) check(got string, aborted bool) error {
 	if got == want || aborted && strings.HasPrefix(want, got) {
 		return nil
 	}
-	return fmt.Errorf("the answer to %q has %d bytes, aborted %v, and should have %d: %.300q", t, len(got), aborted, len(want), got)
+	same := 0
+	for same < min(len(got), len(want)) && got[same] == want[same] {
+		same++
+	}
+	return fmt.Errorf("the answer to %q has %d bytes, aborted %v, and should have %d; from byte %d on it is %.100q instead of %.100q",
+		t, len(got), aborted, len(want), same, got[same:], want[same:])
 }
 
 // newestText returns the text of the newest turn.

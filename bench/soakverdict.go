@@ -82,10 +82,14 @@ func (s *soak) warm() []sample {
 func (s *soak) verdict(out io.Writer, before, after sample, log string) error {
 	checks := append(s.growth(), s.faults(after)...)
 	checks = append(checks,
-		check{"goroutines left when everyone has gone", fmt.Sprintf("≤ start + %d", leftGoroutines),
-			fmt.Sprintf("%s, at the start %s", number(after.goroutines()), number(before.goroutines())), after.goroutines() <= before.goroutines()+leftGoroutines},
-		check{"open files left", fmt.Sprintf("≤ start + %d", leftFiles),
-			fmt.Sprintf("%s, at the start %s", number(after.files()), number(before.files())), after.files() <= before.files()+leftFiles},
+		check{
+			"goroutines left when everyone has gone", fmt.Sprintf("≤ start + %d", leftGoroutines),
+			fmt.Sprintf("%s, at the start %s", number(after.goroutines()), number(before.goroutines())), after.goroutines() <= before.goroutines()+leftGoroutines,
+		},
+		check{
+			"open files left", fmt.Sprintf("≤ start + %d", leftFiles),
+			fmt.Sprintf("%s, at the start %s", number(after.files()), number(before.files())), after.files() <= before.files()+leftFiles,
+		},
 		none("sessions in memory, watchers, runs left", after.sum("roost_sessions")+after.sum("roost_watchers")+after.sum("roost_runs")),
 	)
 	fmt.Fprintln(out, "\n| check | limit | found | verdict |\n|---|---|---|---|")
@@ -147,7 +151,7 @@ func drift(what string, samples []sample, f func(sample) float64) check {
 		return sum
 	}
 	from, to := mean(samples[:third]), mean(samples[len(samples)-third:])
-	return check{what, fmt.Sprintf("last third ≤ %s × first", number(mayDrift)), number(from) + " → " + number(to), to <= mayDrift*from}
+	return check{what, fmt.Sprintf("last third ≤ %s × first", number(mayDrift)), number(from) + " → " + number(to), third > 0 && to <= mayDrift*from}
 }
 
 // faults is what must not have happened at all.
