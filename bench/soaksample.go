@@ -118,13 +118,14 @@ func (x sample) sum(name string) (sum float64) {
 }
 
 func (x sample) goroutines() float64 { return x.sum("roost_goroutines") }
+func (x sample) heap() float64       { return x.sum("roost_heap_bytes") }
 func (x sample) files() float64      { return x.sum("roost_open_files") }
 func (x sample) database() float64   { return x.metrics[`roost_database_bytes{file="main"}`] }
 
 // gone reports whether nothing of the clients is left.
 func (x sample) gone(before sample) bool {
 	return x.sum("roost_sessions") == 0 && x.sum("roost_watchers") == 0 && x.sum("roost_runs") == 0 &&
-		x.goroutines() <= before.goroutines()+leftGoroutines && x.files() <= before.files()+leftFiles
+		x.heap() <= before.heap()+leftHeap && x.goroutines() <= before.goroutines()+leftGoroutines && x.files() <= before.files()+leftFiles
 }
 
 func sampleHeader(out io.Writer) {
@@ -135,7 +136,7 @@ func sampleHeader(out io.Writer) {
 func (x sample) write(out io.Writer) {
 	fmt.Fprintf(out, "| %s |", x.at.Round(time.Second))
 	for _, v := range []float64{
-		x.resident / 1e6, x.sum("roost_heap_bytes") / 1e6, x.goroutines(), x.files(), x.sum("roost_sessions"), x.sum("roost_runs"),
+		x.resident / 1e6, x.heap() / 1e6, x.goroutines(), x.files(), x.sum("roost_sessions"), x.sum("roost_runs"),
 		x.sum("roost_watchers"), x.database() / 1e6, x.metrics[`roost_database_bytes{file="wal"}`] / 1e6, x.blobs / 1e6, x.live / 1e6,
 		x.turns, x.server.Seconds(),
 	} {

@@ -16,6 +16,7 @@ const (
 	mayTakeCPU     = 0.6  // of a core may everyone take together
 	leftGoroutines = 10   // more than at the start may be left at the end
 	leftFiles      = 10
+	leftHeap       = 4e6 // bytes
 )
 
 // trend is a straight line through points.
@@ -81,17 +82,7 @@ func (s *soak) warm() []sample {
 // be. Before is the server at the start, after when everyone has left, log what it has said.
 func (s *soak) verdict(out io.Writer, before, after sample, log string) error {
 	checks := append(s.growth(), s.faults(after)...)
-	checks = append(checks,
-		check{
-			"goroutines left when everyone has gone", fmt.Sprintf("≤ start + %d", leftGoroutines),
-			fmt.Sprintf("%s, at the start %s", number(after.goroutines()), number(before.goroutines())), after.goroutines() <= before.goroutines()+leftGoroutines,
-		},
-		check{
-			"open files left", fmt.Sprintf("≤ start + %d", leftFiles),
-			fmt.Sprintf("%s, at the start %s", number(after.files()), number(before.files())), after.files() <= before.files()+leftFiles,
-		},
-		none("sessions in memory, watchers, runs left", after.sum("roost_sessions")+after.sum("roost_watchers")+after.sum("roost_runs")),
-	)
+	checks = append(checks, left(before, after)...)
 	fmt.Fprintln(out, "\n| check | limit | found | verdict |\n|---|---|---|---|")
 	good := true
 	for _, c := range checks {
@@ -152,6 +143,28 @@ func drift(what string, samples []sample, f func(sample) float64) check {
 	}
 	from, to := mean(samples[:third]), mean(samples[len(samples)-third:])
 	return check{what, fmt.Sprintf("last third ≤ %s × first", number(mayDrift)), number(from) + " → " + number(to), third > 0 && to <= mayDrift*from}
+}
+
+// left is what must be gone once everyone has left.
+func left(before, after sample) []check {
+	var checks []check
+	for _, f := range []struct {
+		what  string
+		more  float64
+		unit  float64
+		value func(sample) float64
+	}{
+		{"goroutines", leftGoroutines, 1, sample.goroutines},
+		{"open files", leftFiles, 1, sample.files},
+		{"heap, MB", leftHeap, 1e6, sample.heap},
+	} {
+		from, to := f.value(before), f.value(after)
+		checks = append(checks, check{
+			f.what + ", once everyone has left", "≤ start + " + number(f.more/f.unit),
+			number(from/f.unit) + " → " + number(to/f.unit), to <= from+f.more,
+		})
+	}
+	return append(checks, none("sessions in memory, watchers and runs then", after.sum("roost_sessions")+after.sum("roost_watchers")+after.sum("roost_runs")))
 }
 
 // faults is what must not have happened at all.
