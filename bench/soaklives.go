@@ -32,6 +32,7 @@ type lives struct {
 	mu   sync.Mutex
 	all  map[string]*life
 	live int64 // bytes of text in sessions that are there
+	peak int64 // the most that live has been
 	told []error
 }
 
@@ -67,16 +68,17 @@ func (s *lives) did(id string, t task, aborted bool) {
 	}
 	l.tasks, l.aborted, l.content = append(l.tasks, t), append(l.aborted, aborted), l.content+content
 	s.live += content
+	s.peak = max(s.peak, s.live)
 	if aborted {
 		s.aborted.Add(1)
 	}
 }
 
-// content returns the bytes of text in sessions that are there.
-func (s *lives) content() int64 {
+// content returns the bytes of text in sessions that are there, and the most that it has been.
+func (s *lives) content() (live, peak int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.live
+	return s.live, s.peak
 }
 
 // end checks a session and deletes it.

@@ -19,6 +19,7 @@ type sample struct {
 	metrics  map[string]float64
 	blobs    float64       // of files beside the database
 	live     float64       // text in sessions that are there
+	peak     float64       // the most that live has been
 	written  float64       // text, ever
 	turns    float64       // ever
 	server   time.Duration // processor time of the server
@@ -27,7 +28,10 @@ type sample struct {
 
 // sample looks at the server.
 func (s *soak) sample(ctx context.Context) (sample, error) {
-	x := sample{live: float64(s.lives.content()), written: float64(s.lives.written.Load()), turns: float64(s.lives.turns.Load())}
+	live, peak := s.lives.content()
+	x := sample{
+		live: float64(live), peak: float64(peak), written: float64(s.lives.written.Load()), turns: float64(s.lives.turns.Load()),
+	}
 	m, err := s.server.memory()
 	if err != nil {
 		return x, err

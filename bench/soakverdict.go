@@ -127,7 +127,7 @@ func (s *soak) growth() []check {
 		cores = (s.samples[n-1].cpu - s.samples[0].cpu).Seconds() / (s.samples[n-1].at - s.samples[0].at).Seconds()
 	}
 	return append(checks,
-		drift("database, bytes per byte of text in sessions", warm, func(x sample) float64 { return x.database() / x.live }),
+		drift("database, bytes per byte of the most text that was in sessions", warm, func(x sample) float64 { return x.database() / x.peak }),
 		drift("blobs and outputs, bytes per byte of text ever", warm, func(x sample) float64 { return x.blobs / x.written }),
 		check{"processor, all together", fmt.Sprintf("≤ %s cores", number(mayTakeCPU)), number(cores), cores <= mayTakeCPU})
 }
