@@ -8,7 +8,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 TOOL := go tool -modfile=tools.mod
 FUZZTIME ?= 30s
 DURATION ?= 3m
-SESSIONS ?= 40
+SESSIONS ?= 20
 
 .PHONY: build demo check test race lint fmt tidy generate generate-check interop interop-sdk kill bench soak fuzz vuln dist clean help
 

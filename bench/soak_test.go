@@ -131,8 +131,11 @@ func TestTurnsOfATranscript(t *testing.T) {
 
 func TestSoakOptions(t *testing.T) {
 	o := soakOptions{duration: 30 * time.Minute, sessions: 200, rate: 4}
-	if o.check() != nil || o.think() != 50*time.Second || o.every() != time.Minute {
+	if o.check() != nil || o.think() != 50*time.Second || o.every() != time.Minute || o.floodEvery() != 50*time.Second {
 		t.Errorf("%v, %v, %v", o.check(), o.think(), o.every())
+	}
+	if every := (soakOptions{duration: 2 * time.Minute}).floodEvery(); every != 12*time.Second {
+		t.Errorf("a short soak has a flood every %v", every)
 	}
 	for _, bad := range []soakOptions{{time.Second, 1, 1}, {time.Hour, 0, 1}, {time.Hour, 1, 0}} {
 		if bad.check() == nil {

@@ -9,11 +9,17 @@ import (
 )
 
 const (
-	floodEvery  = 45 * time.Second
 	floodTokens = 100_000
-	stuckFor    = 100 * time.Second // longer than the server lets one of them take nothing
-	stuckEach   = 3                 // of each protocol that has watchers
+	stuckEach   = 3                 // clients of each protocol that has watchers, in each flood
+	stuckFloods = 2                 // whose stuck clients are there at a time
+	maxStuck    = 100 * time.Second // longer than the server lets a client take nothing
 )
+
+// floodEvery is how often there is a flood, so that as many clients are stuck as ever will be
+// once the time for warming up is over.
+func (o soakOptions) floodEvery() time.Duration {
+	return min(maxStuck, time.Duration(warmUp*float64(o.duration))) / stuckFloods
+}
 
 // floods has much said at once, at the start and from time to time, past clients that never read, and then
 // deletes the session under them.
@@ -25,13 +31,13 @@ func (s *soak) floods(ctx context.Context, stop <-chan struct{}) {
 			_ = nc.Close()
 		}
 	}()
-	for pause := time.Duration(0); wait(stop, pause) == nil; pause = floodEvery {
+	for pause := time.Duration(0); wait(stop, pause) == nil; pause = s.floodEvery() {
 		more, err := s.flood(ctx, chance)
 		stuck = append(stuck, more...)
 		if err != nil {
 			s.lives.failed(fmt.Errorf("flood: %w", err))
 		}
-		for keep := 2 * stuckEach * int(stuckFor/floodEvery+1); len(stuck) > keep; stuck = stuck[1:] {
+		for ; len(stuck) > 2*stuckEach*stuckFloods; stuck = stuck[1:] {
 			_ = stuck[0].Close()
 		}
 	}
