@@ -7,8 +7,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 TOOL := go tool -modfile=tools.mod
 FUZZTIME ?= 30s
+DURATION ?= 3m
+SESSIONS ?= 20
+SEEDS ?= 0-1999
 
-.PHONY: build demo check test race lint fmt tidy generate generate-check interop interop-sdk kill powerloss bench fuzz vuln dist clean help
+.PHONY: build demo check test race lint fmt tidy generate generate-check interop interop-sdk kill simulate powerloss bench soak fuzz vuln dist clean help
 
 build: ## build bin/roost
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/roost ./cmd/roost
@@ -16,7 +19,7 @@ build: ## build bin/roost
 demo: build ## build roost and let the embedded demo model look around in this directory
 	./bin/roost run --data "$$(mktemp -d)" "What is in this directory?"
 
-check: tidy generate-check lint race interop ## everything that CI runs
+check: tidy generate-check lint race simulate interop ## everything that CI runs
 
 test: ## the tests, quickly
 	go test ./...
@@ -48,6 +51,9 @@ interop: build ## the published clients against this build
 interop-sdk: build ## Cursor's own SDK, installed in SDK, against this build
 	SDK='$(SDK)' interop/cursor-sdk/run
 
+simulate: ## run the simulation for SEEDS, the same way each time
+	go run ./simulate -seeds $(SEEDS)
+
 kill: build ## the kill tests, more often than the tests run them
 	go test ./internal/server -run Kill -count=5 -v
 
@@ -56,6 +62,9 @@ powerloss: ## 20,000 losses of power in the event log's tests
 
 bench: build ## measure; see docs/performance.md
 	go run ./bench -roost bin/roost
+
+soak: build ## put load on a server for DURATION, with SESSIONS sessions, and see whether it stays as it is
+	go run ./bench -roost bin/roost -soak $(DURATION) -sessions $(SESSIONS)
 
 fuzz: ## every fuzz target for FUZZTIME
 	scripts/fuzz $(FUZZTIME)

@@ -56,6 +56,10 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	flags.StringVar(&l.roost, "roost", "bin/roost", "the binary to be measured")
 	flags.StringVar(&l.dir, "dir", "", "where data goes; the binary's directory when empty, so that it is a real disk")
 	flags.BoolVar(&l.quick, "quick", false, "less exact, within half a minute")
+	var soaking soakOptions
+	flags.DurationVar(&soaking.duration, "soak", 0, "instead of measuring, put load on one server for so long and see whether it stays as it is")
+	flags.IntVar(&soaking.sessions, "sessions", 200, "of the soak")
+	flags.Float64Var(&soaking.rate, "rate", 4, "turns a second of the soak, in all")
 	only := flags.String("only", "", "comma-separated measurements of "+names())
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -78,6 +82,9 @@ func run(ctx context.Context, args []string, out, diagnostics io.Writer) error {
 	}
 	defer l.provider.kill()
 	defer l.direct.close()
+	if soaking.duration > 0 {
+		return l.soak(ctx, soaking, out)
+	}
 	return l.measure(ctx, chosen, out)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,7 @@ const (
 type provider struct {
 	streaming atomic.Int64 // answers whose first token was sent
 	newest    atomic.Int64 // when that last was, nanoseconds since 1970
+	soaked    atomic.Int64 // requests of the soak
 }
 
 // tally is what the provider tells about itself.
@@ -76,6 +78,10 @@ func (p *provider) complete(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if bytes.Contains(body, []byte(taskMark)) {
+		p.soak(w, r, body)
 		return
 	}
 	o, err := findOrder(body)

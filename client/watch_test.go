@@ -341,7 +341,10 @@ func TestSlowWatcherIsReset(t *testing.T) {
 // session in memory.
 func TestStuckWatcherIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := controltest.Start(t, func(o *control.Options) { o.WriteTimeout = 3 * time.Second })
+		stuck := make(chan struct{}, 10)
+		r := controltest.Start(t, func(o *control.Options) {
+			o.WriteTimeout, o.Stuck = 3*time.Second, func() { stuck <- struct{}{} }
+		})
 		id := r.Create()
 		for _, err := range r.Client.Watch(t.Context(), id, client.WatchOptions{Lost: func(error, time.Duration) {}}) {
 			if err != nil {
@@ -359,6 +362,9 @@ func TestStuckWatcherIsDropped(t *testing.T) {
 		time.Sleep(10 * time.Second) // simulated
 		if n, err := conn.Read(make([]byte, 1)); err == nil {
 			t.Errorf("read %d bytes from a stream that was stuck for too long", n)
+		}
+		if len(stuck) != 1 {
+			t.Errorf("Stuck was called %d times, not for the one watch that was stuck", len(stuck))
 		}
 	})
 }

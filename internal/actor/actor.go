@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/roost-dev/roost/internal/live"
@@ -42,6 +43,8 @@ type actor struct {
 	wakeAt  time.Time        // zero when there is nothing to wait for
 	idleAt  time.Time        // when the session may leave memory
 	removed bool
+
+	running atomic.Bool // there is a run, as of the last commit; for everyone to read
 }
 
 func newActor(e *Engine, id session.ID) *actor {
@@ -217,6 +220,7 @@ func (a *actor) commit() error {
 			a.answer(logError(err))
 			return err
 		}
+		a.running.Store(a.state.Run != nil)
 		if a.hub.Len() > 0 {
 			a.hub.Publish(batch, a.state.Clone())
 		}

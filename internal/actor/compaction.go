@@ -3,6 +3,8 @@ package actor
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -46,6 +48,7 @@ func (a *actor) startCompaction(task session.Summarize) *compaction {
 		defer close(c.over)
 		defer func() {
 			if v := recover(); v != nil {
+				a.log.Error("compaction failed", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 				c.end("", nil, "internal error")
 			}
 		}()

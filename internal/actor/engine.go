@@ -165,6 +165,18 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 }
 
+// Load returns how many sessions are in memory, and how many of them have a run in progress.
+func (e *Engine) Load() (sessions, runs int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, a := range e.actors {
+		if a.running.Load() {
+			runs++
+		}
+	}
+	return len(e.actors), runs
+}
+
 // Busy reports whether a run has begun or gone on since Busy was called last.
 func (e *Engine) Busy() bool { return e.busy.Swap(false) }
 

@@ -10,6 +10,7 @@ func (a *actor) load() error {
 		return err
 	}
 	a.state = state
+	a.running.Store(state.Run != nil)
 	if a.failRun != "" {
 		a.emit(state.Fail(a.failRun)...)
 		return nil

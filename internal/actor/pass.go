@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"strings"
 	"unicode/utf8"
 
@@ -26,6 +28,7 @@ type pass struct {
 	*inbox
 	call  session.CallModel
 	model catalog.Model
+	log   *slog.Logger
 
 	text      int // the open text block, or -1
 	reasoning int // the open reasoning block, or -1
@@ -36,7 +39,7 @@ type pass struct {
 // startPass sends the request of the current pass.
 func (a *actor) startPass(call session.CallModel) *pass {
 	ctx, j := a.newJob()
-	p := &pass{job: j, inbox: newInbox(a.wake), call: call, text: -1, reasoning: -1, calls: make(map[int]int)}
+	p := &pass{job: j, inbox: newInbox(a.wake), call: call, log: a.log, text: -1, reasoning: -1, calls: make(map[int]int)}
 	live := a.state.Run.Live
 	for _, b := range live.Blocks {
 		p.size += len(session.BlockText(b))
@@ -66,6 +69,7 @@ func (p *pass) stream(ctx context.Context, model provider.Model, request func() 
 	defer close(p.over)
 	defer func() {
 		if v := recover(); v != nil {
+			p.log.Error("model failed", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 			p.end(provider.Errorf(provider.FaultRequest, "the provider's answer could not be read: internal error (%v)", v))
 		}
 	}()

@@ -310,6 +310,8 @@ func TestPanicInOneSession(t *testing.T) {
 		}
 		a.mailbox <- panics{}
 		r.engine.release(a)
+		synctest.Wait()
+		r.wantLoad(0, 0) // it rests, and the other one is not loaded yet
 		r.do(good, session.Prompt{Text: "go"})
 		r.wants(good, `user "go"`, `assistant complete "fine"`)
 		time.Sleep(3 * time.Second) // simulated
@@ -380,9 +382,8 @@ func TestIdleSessionsLeaveMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		loaded := func() int {
-			r.engine.mu.Lock()
-			defer r.engine.mu.Unlock()
-			return len(r.engine.actors)
+			sessions, _ := r.engine.Load()
+			return sessions
 		}
 		time.Sleep(5 * time.Minute) // simulated
 		if loaded() != 1 {
@@ -398,6 +399,31 @@ func TestIdleSessionsLeaveMemory(t *testing.T) {
 			t.Errorf("came back as %s", got)
 		}
 	})
+}
+
+func TestLoad(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		r := newRig(t, nil, hangs("x"), hangs("y"))
+		defer r.stop()
+		running, idle := r.create(), r.create()
+		r.wantLoad(0, 0)
+		r.do(running, session.Prompt{Text: "go"})
+		r.state(idle)
+		r.wantLoad(2, 1)
+		r.stop()
+		r.start() // takes the run up
+		r.wantLoad(1, 1)
+		r.do(running, session.Abort{})
+		r.settle(running)
+		r.wantLoad(1, 0)
+	})
+}
+
+func (r *rig) wantLoad(sessions, runs int) {
+	r.t.Helper()
+	if s, n := r.engine.Load(); s != sessions || n != runs {
+		r.t.Errorf("%d sessions are loaded and %d run, want %d and %d", s, n, sessions, runs)
+	}
 }
 
 func TestDelete(t *testing.T) {
@@ -416,6 +442,7 @@ func TestDelete(t *testing.T) {
 			t.Errorf("second delete: %v", err)
 		}
 		r.refused(id, session.Prompt{Text: "go"}, session.NotFound)
+		r.wantLoad(0, 0)
 		if len(changes) < 2 || changes[0].Kind != SessionCreated || changes[len(changes)-1].Kind != SessionRemoved {
 			t.Errorf("changes %v", changes)
 		}

@@ -58,6 +58,7 @@ type Options struct {
 	Heartbeat    time.Duration // between frames of a watch in which nothing happens; 0 means 10 s
 	WriteTimeout time.Duration // for one frame of a watch to be taken by its client; 0 means 1 min
 	CallTimeout  time.Duration // for any other call; 0 means 1 min
+	Stuck        func()        // called when a watch is given up whose client has not taken a frame in WriteTimeout; must not block; nil for nothing
 	MaxRequest   int           // bytes of a request other than an import or a prompt; 0 means 2 MiB
 	Logger       *slog.Logger  // nil discards
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/roost-dev/roost/internal/controlview"
 	"github.com/roost-dev/roost/internal/live"
@@ -111,5 +112,11 @@ func (w *watch) tell(ctx context.Context, u live.Update) error {
 
 func (w *watch) send(ctx context.Context, frame *roostv1.WatchResponse) error {
 	w.server.allowWrite(ctx)
-	return w.stream.Send(frame)
+	began := time.Now()
+	err := w.stream.Send(frame)
+	// The deadline has ended the connection then, though Send may not have noticed.
+	if stuck := w.server.opt.Stuck; stuck != nil && time.Since(began) >= w.server.opt.WriteTimeout {
+		stuck()
+	}
+	return err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -336,6 +338,7 @@ func (d *driver) local(ctx context.Context, c *call, work func(context.Context) 
 		o := func() (o cursortool.Outcome) {
 			defer func() {
 				if v := recover(); v != nil {
+					d.log.Error("tool failed", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 					o = cursortool.Outcome{Text: "The tool failed: internal error.", IsError: true}
 				}
 			}()

@@ -40,6 +40,7 @@ type hubOptions struct {
 	Drive       func(context.Context, link)
 	EventStream func(cursorwire.Headers) bool // nil for never
 	Logger      *slog.Logger                  // nil discards
+	Stuck       func()                        // a client was given up that takes nothing; nil for nothing
 
 	Placeholder time.Duration // for the other half of a run to come; 0 means 30 s (section 2.3)
 	Retention   time.Duration // for a reader of a run that has ended; 0 means 30 s

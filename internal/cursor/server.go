@@ -53,6 +53,9 @@ type Options struct {
 	// text/event-stream (section 1.3).
 	EventStreamClients []string
 	Logger             *slog.Logger // nil discards
+	// Stuck is called when a client is given up that has not taken what was written for a minute. It
+	// is called from many goroutines and must not block; nil for nothing.
+	Stuck func()
 }
 
 // Server serves Cursor's agent protocol. It is safe for concurrent use.
@@ -76,7 +79,7 @@ func New(opt Options) *Server {
 	}
 	s := &Server{opt: opt, driving: make(map[session.ID]*driver)}
 	s.names = newModelNames(opt)
-	s.hub = newHub(hubOptions{Drive: s.drive, EventStream: s.eventStream, Logger: opt.Logger})
+	s.hub = newHub(hubOptions{Drive: s.drive, EventStream: s.eventStream, Logger: opt.Logger, Stuck: opt.Stuck})
 	s.calls = newCalls(s.callsOptions())
 	return s
 }

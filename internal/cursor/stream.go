@@ -133,11 +133,16 @@ func (s *stream) encode(dst, data []byte) []byte {
 
 // write writes envelopes at once, and has them leave within limit.
 func (s *stream) write(envelopes []byte, limit time.Duration) error {
-	_ = s.control.SetWriteDeadline(time.Now().Add(limit)) // a writer in memory has none
-	if _, err := s.w.Write(envelopes); err != nil {
-		return err
+	began := time.Now()
+	_ = s.control.SetWriteDeadline(began.Add(limit)) // a writer in memory has none
+	_, err := s.w.Write(envelopes)
+	if err == nil {
+		err = s.control.Flush()
 	}
-	err := s.control.Flush()
+	// What a write beyond its deadline ends with depends on the version of HTTP.
+	if err != nil && limit == writeTime && time.Since(began) >= limit && s.hub.opt.Stuck != nil {
+		s.hub.opt.Stuck()
+	}
 	_ = s.control.SetWriteDeadline(time.Time{}) // over HTTP/2 one that passes in a silence ends the stream
 	return err
 }

@@ -262,7 +262,8 @@ func TestReaderThatIsStuck(t *testing.T) {
 func TestDeadPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		links := make(chan link, 1)
-		h := newHub(hubOptions{Drive: held(links)})
+		stuck := make(chan struct{}, 10)
+		h := newHub(hubOptions{Drive: held(links), Stuck: func() { stuck <- struct{}{} }})
 		defer h.Close()
 		s := newSocket()
 		over := openSSE(t.Context(), h, s, "id")
@@ -276,6 +277,9 @@ func TestDeadPeer(t *testing.T) {
 			t.Errorf("noticed after %v", waited)
 		}
 		<-over
+		if len(stuck) != 1 {
+			t.Errorf("Stuck was called %d times", len(stuck))
+		}
 	})
 }
 

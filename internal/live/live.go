@@ -114,7 +114,8 @@ func (h *Hub) remove(s *Subscription) {
 type Subscription struct {
 	hub     *Hub
 	ready   chan struct{} // has room for one signal: something is queued
-	onClose func()
+	onClose []func()
+	onSlow  func()
 	closed  sync.Once
 
 	missedMu sync.Mutex
@@ -129,9 +130,18 @@ type Subscription struct {
 	err     error
 }
 
-// OnClose has f called once when the watcher closes the subscription. It is called before
-// the subscription is handed to its watcher.
-func (s *Subscription) OnClose(f func()) { s.onClose = f }
+// OnClose has f called once when the watcher closes the subscription, after those of earlier
+// calls. It is called before the subscription is handed to its watcher.
+func (s *Subscription) OnClose(f func()) { s.onClose = append(s.onClose, f) }
+
+// OnSlow has f called each time the watcher loses its queue because it does not read. F must
+// not block, and must not call the subscription. OnSlow is called before the subscription is
+// handed to its watcher, and once.
+func (s *Subscription) OnSlow(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onSlow = f
+}
 
 func (s *Subscription) push(records []session.Record, state *session.State, cost int) {
 	s.mu.Lock()
@@ -144,6 +154,9 @@ func (s *Subscription) push(records []session.Record, state *session.State, cost
 	case s.reset:
 	case s.cost+cost > Limit:
 		s.reset, s.records, s.cost = true, nil, 0
+		if s.onSlow != nil {
+			s.onSlow()
+		}
 	default:
 		s.records = append(s.records, records...)
 		s.cost += cost
@@ -228,8 +241,8 @@ func (s *Subscription) Close() {
 			s.missed = nil
 		}
 		s.missedMu.Unlock()
-		if s.onClose != nil {
-			s.onClose()
+		for _, f := range s.onClose {
+			f()
 		}
 	})
 }

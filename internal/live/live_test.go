@@ -108,6 +108,8 @@ func TestSlowWatcherIsReset(t *testing.T) {
 	s := h.Subscribe(at(0), nil)
 	defer s.Close()
 	next(t, s)
+	slow := 0
+	s.OnSlow(func() { slow++ })
 	text := strings.Repeat("x", Limit/4)
 	seq := session.Seq(0)
 	for range 10 {
@@ -118,6 +120,9 @@ func TestSlowWatcherIsReset(t *testing.T) {
 		}
 	}
 	wants(t, next(t, s), 0, 0, 10)
+	if slow != 1 {
+		t.Errorf("OnSlow was called %d times", slow)
+	}
 	h.Publish(records(11, 11, "x"), at(11))
 	wants(t, next(t, s), 11, 11, 11)
 }
@@ -138,6 +143,7 @@ func TestEnds(t *testing.T) {
 	closed := 0
 	s, other := h.Subscribe(at(1), nil), h.Subscribe(at(1), missed(records(1, 1, "x"), nil))
 	s.OnClose(func() { closed++ })
+	s.OnClose(func() { closed += 10 })
 	if s.Err() != nil || h.Len() != 2 {
 		t.Errorf("%v, %d watchers", s.Err(), h.Len())
 	}
@@ -155,8 +161,8 @@ func TestEnds(t *testing.T) {
 	}
 	s.Close()
 	s.Close()
-	if closed != 1 {
-		t.Errorf("OnClose was called %d times", closed)
+	if closed != 11 {
+		t.Errorf("the two functions of OnClose made %d of 0, want 11", closed)
 	}
 	other.Close()
 	if h.Len() != 0 {

@@ -17,8 +17,8 @@ import (
 func (s *Server) cursor(engine *actor.Engine, models *models, blobs blob.Store) *cursor.Server {
 	cfg := s.opt.Config
 	opt := cursor.Options{
-		Engine: engine, Models: models.describe, Default: models.first, Aliases: cfg.Aliases, Blobs: blobs,
-		Thinking: cfg.DefaultThinking, EventStreamClients: cfg.Cursor.EventStreamClients, Logger: s.log,
+		Engine: watchedBy(&s.metrics, engine, "cursor"), Models: models.describe, Default: models.first, Aliases: cfg.Aliases, Blobs: blobs,
+		Thinking: cfg.DefaultThinking, EventStreamClients: cfg.Cursor.EventStreamClients, Stuck: stuckClients(&s.metrics, "cursor"), Logger: s.log,
 	}
 	if cfg.Web.Fetch {
 		opt.Fetch = runTool(webtool.New(reach(cfg.Web)), "url")

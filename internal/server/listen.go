@@ -29,6 +29,7 @@ func (s *Server) routes(api *control.Server, front *pi.Server, conversations *cu
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		fmt.Fprintln(w, "ok")
 	})
+	mux.Handle("GET "+metricsPath, &s.metrics)
 	conversations.Register(mux)
 	return guard.LimitBody(s.opt.Config.Limits.BodyBytes, mux, cursor.LargePaths()...)
 }

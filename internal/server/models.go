@@ -26,14 +26,14 @@ type models struct {
 	describe  func() []catalog.Model // in the order of the configuration
 }
 
-func openModels(cfg *config.Config) (*models, error) {
+func openModels(cfg *config.Config, counts *requests) (*models, error) {
 	m := &models{cfg: cfg, providers: make(map[string]provider.Model)}
 	for _, p := range cfg.Providers {
 		opened, err := openProvider(p)
 		if err != nil {
 			return nil, fmt.Errorf("provider %s: %w", p.Name, err)
 		}
-		m.providers[p.Name] = opened
+		m.providers[p.Name] = countedModel{opened, counts}
 	}
 	// Late, because the embedded catalogue takes longer to decode than the rest to start.
 	m.describe = sync.OnceValue(func() []catalog.Model { return describe(cfg) })

@@ -25,6 +25,7 @@ import (
 	"github.com/roost-dev/roost/internal/eventlog/sqlitelog"
 	"github.com/roost-dev/roost/internal/pi"
 	"github.com/roost-dev/roost/internal/session"
+	"github.com/roost-dev/roost/internal/telemetry"
 )
 
 // closeGrace is how long a server that is told to stop may take.
@@ -47,6 +48,7 @@ type Options struct {
 type Server struct {
 	opt      Options
 	log      *slog.Logger
+	metrics  telemetry.Set
 	closers  []func(context.Context) error // in the order of opening
 	endpoint Endpoint
 }
@@ -63,10 +65,12 @@ type Endpoint struct {
 // Open starts a server. When it returns, clients can connect, and every session that was in
 // the middle of a run is going on.
 func Open(ctx context.Context, opt Options) (*Server, error) {
-	s := &Server{opt: opt, log: opt.Logger}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+	s := &Server{opt: opt}
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.DiscardHandler)
 	}
+	s.log = slog.New(s.metrics.CountLog(opt.Logger.Handler()))
+	s.metrics.AddProcess(opt.Version)
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 	}
@@ -93,13 +97,14 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.onClose(func(context.Context) error { return log.Close() })
 	s.tellRebuilt(log)
+	observeLog(&s.metrics, log, dir)
 	blobs, err := blob.OpenDir(dir.Join("blobs"))
 	if err != nil {
 		return err
 	}
 
 	// 3. Who thinks, and who does.
-	models, err := openModels(cfg)
+	models, err := openModels(cfg, newRequests(&s.metrics))
 	if err != nil {
 		return err
 	}
@@ -110,7 +115,7 @@ func (s *Server) open(ctx context.Context) error {
 
 	// 4. Who decides.
 	engineCfg := actor.Config{
-		Log: log, Models: models, Blobs: blobs,
+		Log: newCountedLog(&s.metrics, log), Models: models, Blobs: blobs,
 		NewID: func() session.ID { return session.ID(ulid.Make().String()) },
 		Dir:   workDir, DefaultModel: models.first, DefaultThinking: cfg.DefaultThinking,
 		Unconfined: !cfg.Workspace.Confine, OutputDir: dir.Join("outputs"),
@@ -123,6 +128,7 @@ func (s *Server) open(ctx context.Context) error {
 	engine := actor.New(engineCfg)
 	connect(engine)
 	s.onClose(engine.Close)
+	observeEngine(&s.metrics, engine)
 	s.background(func(stop <-chan struct{}) { s.giveBack(engine.Busy, stop) })
 
 	// 5. Who speaks pi's protocol.
@@ -131,7 +137,7 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	front := pi.New(pi.Options{
-		Engine: engine, Models: models.describe, Images: images(blobs), ServerID: id,
+		Engine: watchedBy(&s.metrics, engine, "pi"), Models: models.describe, Images: images(blobs), ServerID: id,
 		PromptAccepted: cfg.Pi.PromptResponse == config.PromptAccepted, MaxConns: cfg.Limits.Connections, Logger: s.log,
 	})
 	s.onClose(func(context.Context) error { front.Close(); return nil })
@@ -147,8 +153,8 @@ func (s *Server) open(ctx context.Context) error {
 
 	// 6. Who speaks roost's own, and Cursor's.
 	api := control.New(control.Options{
-		Engine: engine, Models: models.describe, Blobs: blobs, Version: s.opt.Version, ServerID: id,
-		DefaultModel: models.first, Heartbeat: cfg.Limits.Heartbeat, Logger: s.log,
+		Engine: watchedBy(&s.metrics, engine, "roost"), Models: models.describe, Blobs: blobs, Version: s.opt.Version, ServerID: id,
+		DefaultModel: models.first, Heartbeat: cfg.Limits.Heartbeat, Stuck: stuckClients(&s.metrics, "roost"), Logger: s.log,
 	})
 	conversations := s.cursor(engine, models, blobs)
 

@@ -36,6 +36,7 @@ var allowed = []struct {
 	{"internal/datadir", nil, "a leaf"},
 	{"internal/workspace", nil, "a leaf"},
 	{"internal/guard", nil, "a leaf"},
+	{"internal/telemetry", nil, "a leaf"},
 	{"internal/config", []string{"internal/session"}, "a leaf"},
 	{"internal/live", []string{"internal/session"}, "hands events on"},
 	{"internal/prompt", []string{"internal/session", "internal/provider", "internal/catalog", "internal/project"}, "a pure function of state"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/roost-dev/roost/internal/eventlog"
 	"github.com/roost-dev/roost/internal/eventlog/sqlitelog"
@@ -47,6 +48,32 @@ func TestAFencedAppendFailsAlone(t *testing.T) {
 	for id, want := range map[session.ID]session.Seq{"a": 3, "b": 2, "c": 1} {
 		if seq, err := last(t, log, id); seq != want || err != nil {
 			t.Errorf("session %s ends at %d (%v), want %d", id, seq, err, want)
+		}
+	}
+}
+
+// Appends that wait together are one commit, and what is rolled back is none.
+func TestCommitsAreObserved(t *testing.T) {
+	log := open(t, t.TempDir())
+	add(t, log, "a", created("a"))
+	var commits []time.Duration // by the writer, between the requests that are waited for
+	log.ObserveCommits(func(d time.Duration) { commits = append(commits, d) })
+	errs := together(log,
+		func() error { return log.Append(t.Context(), "a", 1, []session.Record{delta(2, "x")}) },
+		func() error { return log.Append(t.Context(), "a", 2, []session.Record{delta(3, "x")}) })
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// One that holds the writer, one of the two appends.
+	if len(commits) < 2 || len(commits) > 3 {
+		t.Errorf("%d commits", len(commits))
+	}
+	for _, d := range commits {
+		if d <= 0 || d > time.Minute {
+			t.Errorf("a commit took %v", d)
 		}
 	}
 }

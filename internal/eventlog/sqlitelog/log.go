@@ -22,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"modernc.org/sqlite"
 
@@ -147,6 +148,11 @@ func (l *Log) Epoch() session.Epoch { return l.epoch }
 // IndexRebuilt reports whether Open has found the index of sessions lost and made it anew. The
 // error joins those of the sessions that could not be read, which the index lacks.
 func (l *Log) IndexRebuilt() (bool, error) { return l.rebuilt, l.unread }
+
+// ObserveCommits has f called after each transaction that was committed, with the time that it
+// took. F is called from one goroutine, which everyone who writes waits for; a later call
+// replaces it.
+func (l *Log) ObserveCommits(f func(time.Duration)) { l.writer.observe.Store(&f) }
 
 // Close waits for writes that have begun, brings the database into one file and closes it.
 // Later calls of any method return [eventlog.ErrClosed]; closing again does nothing.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync/atomic"
+	"time"
 
 	"github.com/roost-dev/roost/internal/eventlog"
 	"github.com/roost-dev/roost/internal/session"
@@ -26,11 +28,12 @@ type request struct {
 	done chan error
 }
 
-// writer is the one who changes the database. All but requests and done belongs to its
+// writer is the one who changes the database. All but requests, done and observe belongs to its
 // goroutine.
 type writer struct {
 	requests chan request
 	done     chan struct{}
+	observe  atomic.Pointer[func(time.Duration)] // told how long a commit took; nil until somebody asks
 
 	db    *sql.DB
 	conn  *sql.Conn
@@ -156,6 +159,7 @@ func refused(err error) bool {
 // transaction runs do in a transaction, and undoes everything when it or the commit fails.
 func (w *writer) transaction(do func() error) error {
 	ctx := context.Background()
+	began := time.Now()
 	_, err := w.stmt.begin.ExecContext(ctx)
 	if err == nil {
 		err = do()
@@ -167,6 +171,8 @@ func (w *writer) transaction(do func() error) error {
 		clear(w.cache)
 		// SQLite may have rolled back already, which makes this fail; either way it is over.
 		_, _ = w.stmt.rollback.ExecContext(ctx)
+	} else if f := w.observe.Load(); f != nil {
+		(*f)(time.Since(began))
 	}
 	return err
 }
