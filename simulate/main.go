@@ -36,9 +36,7 @@ import (
 const group = 100
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "simulate:", err)
 		os.Exit(1)
 	}
@@ -55,7 +53,7 @@ func parse() (options, error) {
 	var o options
 	seeds := flag.String("seeds", "0-1999", "the seeds to run: one, or from-to")
 	flag.StringVar(&o.tell, "tell", "", "print the story of this seed")
-	flag.IntVar(&o.steps, "steps", 40, "steps of each seed")
+	flag.IntVar(&o.steps, "steps", 25, "steps of each seed")
 	flag.IntVar(&o.workers, "workers", 2, "groups that run side by side")
 	flag.Parse()
 	first, last, many := strings.Cut(*seeds, "-")
@@ -72,7 +70,9 @@ func parse() (options, error) {
 	return o, nil
 }
 
-func run(ctx context.Context) error {
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	o, err := parse()
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (s *simulator) group(ctx context.Context, first uint64) (string, int) {
 	}
 	now := new(clock)
 	var to io.Writer = &out
-	if s.tell != "" || os.Getenv("STREAM") != "" {
+	if s.tell != "" {
 		to = io.MultiWriter(os.Stdout, &out)
 	}
 	config := wazero.NewModuleConfig().WithName("").WithArgs(args...).WithEnv("TMPDIR", "/tmp").WithEnv("GOGC", "800").

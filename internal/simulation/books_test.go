@@ -170,6 +170,11 @@ func (w *world) settle() {
 		w.once("the end of "+id, stateItems(state))
 		w.results(id, state)
 		w.kept(id, state)
+		for _, p := range w.pis {
+			if p.c != nil && p.c.Err() == nil {
+				p.settle(id, state)
+			}
+		}
 	}
 	for _, p := range w.cursors {
 		for call, n := range p.c.Ran() {

@@ -3,11 +3,14 @@ package simulation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	client "github.com/roost-dev/roost/client/pi"
+	"github.com/roost-dev/roost/internal/piview"
 	"github.com/roost-dev/roost/internal/piwire"
+	"github.com/roost-dev/roost/internal/session"
 )
 
 // piClient is a person with a client of pi's protocol.
@@ -31,7 +34,23 @@ func (p *piClient) come() {
 	}
 	ctx, cancel := context.WithTimeout(p.w.ctx, 10*time.Second)
 	defer cancel()
-	if c, err := client.New(ctx, nc, nil); err == nil {
+	revisions := make(map[string]int64) // of this connection, by session; the server's is ""
+	watch := func(e piwire.Event) {
+		id, revision := "", int64(0)
+		switch e := e.(type) {
+		case *piwire.ServerSnapshotEvent:
+			revision = e.Snapshot.Revision
+		case *piwire.SessionSnapshotEvent:
+			id, revision = e.Snapshot.ID, e.Snapshot.Revision
+		default:
+			return
+		}
+		if last := revisions[id]; revision < last {
+			p.w.fail("%s: the revision of %q went back from %d to %d", p.name, id, last, revision)
+		}
+		revisions[id] = revision
+	}
+	if c, err := client.New(ctx, nc, watch); err == nil {
 		p.c, p.conn = c, nc
 	}
 }
@@ -120,6 +139,38 @@ func (p *piClient) check() {
 			}
 		})
 	}
+}
+
+// settle checks that the client shows what the server would show one that comes now.
+func (p *piClient) settle(id string, s *session.State) {
+	p.c.With(id, func(v *client.View) {
+		if v == nil || v.Snapshot == nil {
+			return
+		}
+		snapshot, err := piview.Snapshot(s, true, piwire.MaxFrame, noImages)
+		if err != nil {
+			p.w.fail("session %s: %v", id, err)
+			return
+		}
+		if a, b := encoded(v.Transcript()), encoded(snapshot.Transcript); a != b || v.Snapshot.Phase != snapshot.Phase {
+			p.w.fail("%s shows of %s\n%s\nand the server has\n%s", p.name, id, a, b)
+		}
+	})
+}
+
+func noImages(session.Image) ([]byte, bool) { return nil, false }
+
+func encoded(items []piwire.Item) string {
+	var b strings.Builder
+	for _, i := range items {
+		raw, err := piwire.EncodeItem(i)
+		if err != nil {
+			return err.Error()
+		}
+		line, err := piwire.AppendItem(nil, raw)
+		fmt.Fprintf(&b, "%q %v\n", line, err)
+	}
+	return b.String()
 }
 
 // shownItem is an item as a client shows it.

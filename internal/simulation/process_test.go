@@ -41,7 +41,7 @@ func (w *world) start() {
 	})
 	models := func() []catalog.Model { return []catalog.Model{theModel} }
 	p.pi = pi.New(pi.Options{
-		Engine: p.engine, Models: models, Images: func(session.Image) ([]byte, bool) { return nil, false },
+		Engine: p.engine, Models: models, Images: noImages,
 		ServerID: "server", PromptAccepted: w.accepted, Logger: logger,
 	})
 	p.cursor = cursor.New(cursor.Options{

@@ -13,7 +13,7 @@ import (
 var (
 	seeds = flag.String("seeds", "0-99", "the seeds to run: one, or from-to")
 	tell  = flag.Uint64("tell", 1<<63, "print the story of this seed")
-	steps = flag.Int("steps", 40, "steps of each seed")
+	steps = flag.Int("steps", 25, "steps of each seed")
 )
 
 // TestSeeds runs one world for each seed.

@@ -280,6 +280,7 @@ func (w *world) end() {
 	if !w.failed() && !w.idle() {
 		w.fail("the world does not come to rest: %s", w.busyWith())
 	}
+	time.Sleep(10 * time.Minute) // simulated: slow clients see the rest
 	w.check()
 	if !w.failed() {
 		w.settle()

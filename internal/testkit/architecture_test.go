@@ -58,6 +58,8 @@ var allowed = []struct {
 	{"internal/doctor", []string{"internal/session", "internal/blob", "internal/datadir", "internal/guard", "internal/eventlog", "internal/eventlog/..."}, "works on the data directory"},
 	{"internal/replay", []string{"internal/session", "internal/blob", "internal/eventlog", "internal/eventlog/...", "internal/controlview", "internal/piview", "internal/piwire", "internal/cursorview", "proto/..."}, "prints projections of the data directory"},
 	{"internal/testkit", []string{"internal/..."}, "tests only"},
+	{"internal/simulation", nil, "a test of everything; what it imports is in its test files"},
+	{"simulate", nil, "runs the simulation as WebAssembly"},
 	{"internal/server", []string{"internal/...", "proto/..."}, "the composition root"},
 	{"cmd/...", []string{"internal/cli", "internal/server", "internal/sandbox"}, "main joins the two"},
 	{"proto/...", []string{"proto/..."}, "generated"},

@@ -158,3 +158,62 @@ func TestCloseWaitsForDelayedWrites(t *testing.T) {
 		}
 	})
 }
+
+// A crash in the middle of a write leaves what the fault says, and the log to nobody.
+func TestCrashAt(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault memlog.Fault
+		last  session.Seq
+	}{
+		"before":                   {memlog.Before, 1},
+		"torn":                     {memlog.Torn, 1},
+		"stored, not acknowledged": {memlog.None, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := memlog.New()
+			add(t, log, "a", created("a"))
+			died := make(chan struct{})
+			log.CrashAt(1, c.fault, func() { close(died) })
+			if err := log.Append(t.Context(), "a", 1, delta(2)); !errors.Is(err, eventlog.ErrClosed) {
+				t.Fatal(err)
+			}
+			<-died
+			if err := log.Append(t.Context(), "a", 1, delta(2)); !errors.Is(err, eventlog.ErrClosed) {
+				t.Fatal(err)
+			}
+			next := log.Crash()
+			if got := last(t, next, "a"); got != c.last {
+				t.Fatalf("the session ends at %d, want %d", got, c.last)
+			}
+			add(t, next, "a", delta(c.last+1))
+		})
+	}
+}
+
+// Behind half a write nothing can be appended until somebody has dropped it.
+func TestTorn(t *testing.T) {
+	log := memlog.New()
+	add(t, log, "a", created("a"))
+	log.Fail(1, memlog.Torn)
+	for range 2 {
+		if err := log.Append(t.Context(), "a", 1, delta(2)); !errors.Is(err, memlog.ErrInjected) {
+			t.Fatal(err)
+		}
+	}
+	next := log.Crash()
+	add(t, next, "a", delta(2))
+}
+
+// Who has lost the log can still read what it had, and writes no more; the next owner is not disturbed.
+func TestRevoke(t *testing.T) {
+	log := memlog.New()
+	add(t, log, "a", created("a"))
+	next := log.Revoke()
+	if err := log.Append(t.Context(), "a", 1, delta(2)); !errors.Is(err, eventlog.ErrFenced) {
+		t.Fatal(err)
+	}
+	add(t, next, "a", delta(2))
+	if a, b := last(t, log, "a"), last(t, next, "a"); a != 1 || b != 2 {
+		t.Fatalf("the old owner reads up to %d, the new one up to %d", a, b)
+	}
+}
