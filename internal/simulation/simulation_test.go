@@ -11,9 +11,11 @@ import (
 )
 
 var (
-	seeds = flag.String("seeds", "0-99", "the seeds to run: one, or from-to")
-	tell  = flag.Uint64("tell", 1<<63, "print the story of this seed")
-	steps = flag.Int("steps", 25, "steps of each seed")
+	seeds   = flag.String("seeds", "0-99", "the seeds to run: one, or from-to")
+	tell    = flag.Uint64("tell", 1<<63, "print the story of this seed")
+	day     = flag.Int("day", 6, "hours of TestDay")
+	daySeed = flag.Uint64("day-seed", 1, "the seed of TestDay")
+	steps   = flag.Int("steps", 25, "steps of each seed")
 )
 
 // TestSeeds runs one world for each seed.

@@ -56,19 +56,27 @@ type world struct {
 	lastTurn  map[*cursorClient]string
 }
 
+func newWorld(seed uint64, dir string, story io.Writer) *world {
+	w := &world{story: story, began: time.Now(), dir: dir, rng: rand.New(rand.NewPCG(seed, seed)), net: newNetwork()}
+	w.model = &model{w}
+	w.forget()
+	return w
+}
+
+// forget makes everything new that a world remembers, but for the server.
+func (w *world) forget() {
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.log, w.blobs, w.watchers = memlog.New(), new(blob.Memory), make(map[string]*watcher)
+	w.remote, w.gone, w.abortedIn = make(map[string]bool), make(map[string]bool), make(map[string]bool)
+	w.known, w.said, w.effects, w.lastTurn = nil, make(map[string]*said), make(map[string]int), make(map[*cursorClient]string)
+}
+
 // simulate runs a world and returns what was wrong, "" for nothing.
 func simulate(t *testing.T, seed uint64, dir string, steps int, story io.Writer) string {
 	t.Helper()
 	failure := ""
 	synctest.Test(t, func(*testing.T) {
-		w := &world{
-			story: story, began: time.Now(), dir: dir, rng: rand.New(rand.NewPCG(seed, seed)),
-			net: newNetwork(), log: memlog.New(), blobs: new(blob.Memory), watchers: make(map[string]*watcher),
-			remote: make(map[string]bool), gone: make(map[string]bool), abortedIn: make(map[string]bool),
-			said: make(map[string]*said), effects: make(map[string]int), lastTurn: make(map[*cursorClient]string),
-		}
-		w.ctx, w.cancel = context.WithCancel(context.Background())
-		w.model = &model{w}
+		w := newWorld(seed, dir, story)
 		w.run(steps)
 		failure = w.failure
 	})
@@ -78,12 +86,7 @@ func simulate(t *testing.T, seed uint64, dir string, steps int, story io.Writer)
 func (w *world) run(steps int) {
 	w.accepted = w.rng.IntN(2) == 0
 	w.start()
-	for _, name := range []string{"ann", "bob"}[:1+w.rng.IntN(2)] {
-		w.pis = append(w.pis, &piClient{w: w, name: name})
-	}
-	for _, name := range []string{"cat", "dan"}[:w.rng.IntN(3)] {
-		w.cursors = append(w.cursors, w.newCursorClient(name))
-	}
+	w.arrive("")
 	for range steps {
 		w.step()
 		time.Sleep(w.drawn(1500)) // simulated
@@ -92,7 +95,37 @@ func (w *world) run(steps int) {
 			break
 		}
 	}
-	w.end()
+	w.quiet()
+	w.depart()
+	w.kill()
+	w.rest.Wait()
+}
+
+// arrive brings clients, whose names end in suffix.
+func (w *world) arrive(suffix string) {
+	for _, name := range []string{"ann", "bob"}[:1+w.rng.IntN(2)] {
+		w.pis = append(w.pis, &piClient{w: w, name: name + suffix})
+	}
+	for _, name := range []string{"cat", "dan"}[:w.rng.IntN(3)] {
+		w.cursors = append(w.cursors, w.newCursorClient(name+suffix))
+	}
+}
+
+// depart has all clients leave for good.
+func (w *world) depart() {
+	w.cancel()
+	w.unwatch()
+	for _, p := range w.pis {
+		p.leave()
+	}
+	for _, p := range w.cursors {
+		p.leave()
+	}
+	w.open.Wait()
+	for _, p := range w.cursors {
+		p.c.Close()
+	}
+	w.pis, w.cursors = nil, nil
 }
 
 func (w *world) failed() bool {
@@ -256,11 +289,10 @@ func (w *world) check() {
 	}
 }
 
-// end lets everything come to rest, and checks it.
-func (w *world) end() {
-	w.dice.Lock()
-	w.calm = true
-	w.dice.Unlock()
+// quiet lets everything come to rest, and checks it.
+func (w *world) quiet() {
+	w.setCalm(true)
+	w.log.Mend()
 	for _, p := range w.pis {
 		if p.c != nil {
 			p.conn.pace(0, 0)
@@ -285,20 +317,12 @@ func (w *world) end() {
 	if !w.failed() {
 		w.settle()
 	}
-	w.cancel()
-	w.unwatch()
-	for _, p := range w.pis {
-		p.leave()
-	}
-	for _, p := range w.cursors {
-		p.leave()
-	}
-	w.open.Wait()
-	for _, p := range w.cursors {
-		p.c.Close()
-	}
-	w.kill()
-	w.rest.Wait()
+}
+
+func (w *world) setCalm(calm bool) {
+	w.dice.Lock()
+	defer w.dice.Unlock()
+	w.calm = calm
 }
 
 // idle reports whether no run goes on and no client waits.

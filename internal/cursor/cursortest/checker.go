@@ -138,10 +138,9 @@ func (k *checker) start(m *agentv1.ToolCallStartedUpdate) {
 		k.broken("the call %q started twice", id)
 	}
 	k.c.mu.Lock()
-	if r := k.c.calls[id]; r != "" && r != k.c.active.id {
+	if k.c.over[id] {
 		k.broken("the call id %q was used in an earlier run", id)
 	}
-	k.c.calls[id] = k.c.active.id
 	k.c.mu.Unlock()
 	k.started[id], k.open[id] = true, true
 }
@@ -193,6 +192,13 @@ func (k *checker) end(a *Attempt, err error) {
 			}
 			delete(k.open, id)
 		}
+	}
+	if clean && k.ended { // a call of a run that has not ended may be shown again
+		k.c.mu.Lock()
+		for id := range k.completed {
+			k.c.over[id] = true
+		}
+		k.c.mu.Unlock()
 	}
 	if worded && k.ended {
 		k.broken("an error after turn_ended")

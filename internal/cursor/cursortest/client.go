@@ -40,7 +40,7 @@ type Client struct {
 	mu        sync.Mutex
 	state     *agentv1.ConversationStateStructure
 	active    *run
-	calls     map[string]string // call id: the run in which it started
+	over      map[string]bool // the call ids of turns that have ended
 	ran       []Execution
 	children  map[string]*Client
 	terminals string
@@ -54,7 +54,7 @@ func New(o Options) *Client {
 	return &Client{
 		o: o, http: &http.Client{Transport: transport(o)}, blobs: &Blobs{faults: o.Blobs}, dice: newDice(o.Faults),
 		key: randomHex(32), ctx: ctx, cancel: cancel,
-		calls: map[string]string{}, children: map[string]*Client{},
+		over: map[string]bool{}, children: map[string]*Client{},
 	}
 }
 

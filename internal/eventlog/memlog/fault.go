@@ -32,6 +32,14 @@ func (l *Log) Fail(n int, fault Fault) {
 	l.faults[l.writes+n] = fault
 }
 
+// Mend takes back every fault that has not happened yet.
+func (l *Log) Mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.faults)
+	l.crashAt = 0
+}
+
 // CrashAt ends the log in the middle of the n-th write from now, counted from 1, as the death of
 // its process would: after the fault, which says how much of the write has reached the disk, the
 // write and all later calls return [eventlog.ErrClosed]. Then is called in a goroutine of its own.
