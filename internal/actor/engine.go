@@ -325,6 +325,8 @@ func logError(err error) error {
 		return session.Errorf(session.NotFound, "there is no such session")
 	case errors.Is(err, eventlog.ErrFull):
 		return session.Errorf(session.Unavailable, "the server's disk is full or cannot be written; nothing was changed")
+	case errors.Is(err, eventlog.ErrDisk):
+		return session.Errorf(session.Unavailable, "the server's disk failed to keep what was written; look at the disk, then restart roost, which finds everything that was acknowledged")
 	case errors.Is(err, eventlog.ErrFenced):
 		return session.Errorf(session.Locked, "the session is being changed by another process")
 	case errors.Is(err, eventlog.ErrClosed):

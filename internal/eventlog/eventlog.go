@@ -27,6 +27,9 @@ var (
 	ErrCompacted = errors.New("events have been compacted")
 	// ErrFull says that the disk has no room or refuses writes. Nothing was written.
 	ErrFull = errors.New("no space left for the event log")
+	// ErrDisk says that the disk has failed to keep what was written to it. Until the log is opened
+	// anew nothing can be written; everything acknowledged is still in the files then.
+	ErrDisk = errors.New("the disk failed to keep what was written, so the event log takes no more: look at the disk, then restart roost, which finds everything that was acknowledged")
 	// ErrClosed says that the log has been closed.
 	ErrClosed = errors.New("event log is closed")
 	// ErrCorrupt says that a stored record cannot be read. It concerns one session only.

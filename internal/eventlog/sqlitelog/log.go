@@ -44,9 +44,6 @@ var (
 	ErrUnwritable = errors.New("event log database cannot be written: look at the owner and mode of the directory and of roost.db, and whether the disk is mounted read-only")
 	// ErrNewer says that a newer roost has written the database.
 	ErrNewer = errors.New("event log database was written by a newer roost: use that version")
-	// ErrDisk says that the disk has failed to keep what was written to it. Until the log is opened
-	// anew nothing can be written; everything acknowledged is still in the files then.
-	ErrDisk = errors.New("the disk failed to keep what was written, so the event log takes no more: look at the disk, then restart roost, which finds everything that was acknowledged")
 	// ErrForeign says that the file is a database of another program.
 	ErrForeign = errors.New("event log database belongs to another program: choose another data directory")
 )
@@ -54,7 +51,7 @@ var (
 var _ eventlog.Log = (*Log)(nil)
 
 // Log is an event log in a SQLite database. The caller makes sure that one process only has
-// the directory open. After a failed sync of the database, writes return ErrDisk. All methods are
+// the directory open. After a failed sync of the database, writes return [eventlog.ErrDisk]. All methods are
 // safe for concurrent use.
 type Log struct {
 	epoch   session.Epoch

@@ -109,7 +109,7 @@ func (w *writer) commit(batch []request) {
 		// What is read back may be older than what was written, so nothing may be built on it.
 		w.garbage = false
 		for _, r := range batch {
-			r.done <- ErrDisk
+			r.done <- eventlog.ErrDisk
 		}
 		return
 	}

@@ -155,7 +155,7 @@ func TestFailedSyncOfACheckpoint(t *testing.T) {
 	for ; refused == nil; seq++ {
 		refused = rename(t.Context(), log, id(0), seq, "new")
 	}
-	if !errors.Is(refused, sqlitelog.ErrDisk) {
+	if !errors.Is(refused, eventlog.ErrDisk) {
 		t.Fatalf("after the failed sync: %v", refused)
 	}
 	if err := log.Close(); err != nil {
@@ -202,7 +202,7 @@ func (b *bulk) write(t *testing.T) {
 	switch {
 	case err == nil:
 		b.seq += session.Seq(len(records))
-	case !errors.Is(err, sqlitelog.ErrDisk):
+	case !errors.Is(err, eventlog.ErrDisk):
 		t.Fatal(err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/roost-dev/roost/internal/eventlog"
-	"github.com/roost-dev/roost/internal/eventlog/sqlitelog"
 	"github.com/roost-dev/roost/internal/session"
 )
 
@@ -189,7 +188,7 @@ func (a *author) do(next *session.State, snapshot session.Seq, ask func() error)
 	}
 	a.promises.asked(a.id, o)
 	if err := ask(); err != nil {
-		if errors.Is(err, eventlog.ErrFull) || errors.Is(err, sqlitelog.ErrDisk) {
+		if errors.Is(err, eventlog.ErrFull) || errors.Is(err, eventlog.ErrDisk) {
 			a.promises.refused(a.id)
 		}
 		return err

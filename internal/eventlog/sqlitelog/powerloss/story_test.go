@@ -16,6 +16,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/roost-dev/roost/internal/eventlog"
 	"github.com/roost-dev/roost/internal/eventlog/sqlitelog"
 	"github.com/roost-dev/roost/internal/session"
 )
@@ -147,7 +148,7 @@ func (l *life) write(t *testing.T, a *author) {
 			t.Errorf("the log does not work again: %v", err)
 			return
 		}
-		if l.sick && errors.Is(err, sqlitelog.ErrDisk) {
+		if l.sick && errors.Is(err, eventlog.ErrDisk) {
 			return
 		}
 		if err != nil && l.sick {
