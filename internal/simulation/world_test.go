@@ -24,8 +24,8 @@ type world struct {
 	began   time.Time
 	dir     string
 
-	dice  sync.Mutex // guards rng, words and calm
-	rng   *rand.Rand
+	rng   *rand.Rand // the models and the tools draw from it as well
+	dice  sync.Mutex // guards words and calm
 	words int
 	calm  bool // nothing goes wrong any more
 
@@ -57,7 +57,7 @@ type world struct {
 }
 
 func newWorld(seed uint64, dir string, story io.Writer) *world {
-	w := &world{story: story, began: time.Now(), dir: dir, rng: rand.New(rand.NewPCG(seed, seed)), net: newNetwork()}
+	w := &world{story: story, began: time.Now(), dir: dir, rng: rand.New(&source{of: rand.NewPCG(seed, seed)}), net: newNetwork()}
 	w.model = &model{w}
 	w.forget()
 	return w
@@ -349,6 +349,19 @@ func (w *world) abortOrphans() {
 			_, _ = w.proc.engine.Do(w.ctx, session.ID(p.session), session.Abort{})
 		}
 	}
+}
+
+// source is chance that several goroutines draw from.
+type source struct {
+	mu sync.Mutex
+	of rand.Source
+}
+
+// Uint64 implements rand.Source.
+func (s *source) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of.Uint64()
 }
 
 func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
