@@ -268,14 +268,23 @@ func (w *world) answer(allow bool) {
 // delete removes a session of pi's protocol, seldom.
 func (w *world) delete() {
 	id := w.some()
-	if id == "" || w.remote[id] || w.rng.IntN(4) > 0 {
+	if id == "" || w.rng.IntN(4) > 0 || !w.giveUp(id) {
 		return
 	}
-	w.facts.Lock()
-	w.gone[id] = true // whatever comes of it
-	w.facts.Unlock()
 	_ = w.proc.engine.Delete(w.ctx, session.ID(id))
 	delete(w.watchers, id)
+}
+
+// giveUp notes that a session is being deleted, whatever comes of it. It returns false for one of
+// Cursor's protocol.
+func (w *world) giveUp(id string) bool {
+	w.facts.Lock()
+	defer w.facts.Unlock()
+	if w.remote[id] {
+		return false
+	}
+	w.gone[id] = true
+	return true
 }
 
 // check looks at everything that clients are shown now.
