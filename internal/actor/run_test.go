@@ -120,6 +120,27 @@ func TestSteer(t *testing.T) {
 	})
 }
 
+// A run that fails keeps the steers that it has acknowledged, and the next one answers them.
+func TestSteersOfAFailedRun(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		late := func(ctx context.Context, req *provider.Request, yield func(provider.Part) bool) error {
+			time.Sleep(time.Second)
+			return breaks(provider.FaultRequest, "")(ctx, req, yield)
+		}
+		r := newRig(t, nil, late, says("fine"))
+		defer r.stop()
+		id := r.create()
+		r.do(id, session.Prompt{Text: "go"})
+		r.do(id, session.Steer{Text: "first"})
+		r.do(id, session.Steer{Text: "second"})
+		if s := r.settle(id); s.LastOutcome != session.RunFailed || len(s.Queue) != 0 {
+			t.Fatalf("outcome %v, queue %v", s.LastOutcome, s.Queue)
+		}
+		r.do(id, session.Resume{})
+		r.wants(id, `user "go"`, `assistant failed error "it broke"`, `user "first"`, `user "second"`, `assistant complete "fine"`)
+	})
+}
+
 func TestAbort(t *testing.T) {
 	stuck := func(stops bool) fakeTool {
 		return fakeTool{name: "stuck", run: func(ctx context.Context, _ tool.Call, progress func(tool.Progress)) tool.Result {

@@ -30,7 +30,7 @@ type attempt struct {
 	offer string // the blob with the tools on offer
 	told  int    // turns that a client was told of before
 
-	joined bool // the message has become a steer of a run of another protocol
+	joined string // the prompt that has become a steer of a run of another protocol
 }
 
 // piHarness is the harness of clients that have pi's tools and no others.

@@ -136,6 +136,12 @@ func (d *driver) begin(ctx context.Context, model catalog.Model, thinking sessio
 // again reports whether the wish is that of the newest run, which the client then goes on with: a
 // retry after a lost connection, or another try after an error (section 7.6).
 func (d *driver) again(ctx context.Context, s *session.State) (bool, error) {
+	if joined := readMark[joinMark](s, keyJoined); joined.Identity == d.attempt.identity && d.attempt.resumes() {
+		d.attempt.joined = joined.Prompt
+		if d.lost(s) {
+			return false, errNotDelivered
+		}
+	}
 	mark := readMark[runMark](s, keyRun)
 	same := mark.Identity == d.attempt.identity && mark.Run == s.LastRun && s.LastRun > 0 &&
 		(d.attempt.resumes() || mark.Prompt == d.attempt.promptID())
@@ -185,12 +191,27 @@ func (d *driver) join(ctx context.Context) (bool, error) {
 	if err != nil || text == "" {
 		return err == nil, err
 	}
-	_, err = d.server.opt.Engine.Do(ctx, d.id, session.Steer{ID: d.attempt.promptID(), Text: text})
-	d.attempt.joined = err == nil
+	id := d.attempt.promptID()
+	keep := session.Report{Keep: []session.FrontSet{setMark(keyJoined, joinMark{Identity: d.attempt.identity, Prompt: id})}}
+	if err := d.tell(ctx, keep); err != nil {
+		return false, err
+	}
+	_, err = d.server.opt.Engine.Do(ctx, d.id, session.Steer{ID: id, Text: text})
+	if err == nil {
+		d.attempt.joined = id
+	}
 	if e, ok := errors.AsType[*session.Error](err); ok && e.Kind == session.Busy {
 		return false, nil // it has ended
 	}
 	return err == nil, err
+}
+
+var errNotDelivered = cursorwire.Refused("Message Not Delivered", "the run that the message had joined was stopped before it was delivered; send it again")
+
+// lost reports whether the message had joined a run and left no trace in s: whoever aborts a run takes
+// back what is queued.
+func (d *driver) lost(s *session.State) bool {
+	return d.attempt.joined != "" && s.FindPrompt(d.attempt.joined) == nil
 }
 
 // attach follows the newest run to its end: all of it when it is fresh, else what the client has not
@@ -205,8 +226,11 @@ func (d *driver) attach(ctx context.Context, fresh bool) error {
 		seen = seenOf(s)
 	}
 	mark := readMark[runMark](s, keyRun)
-	if mark.Run == s.LastRun {
+	switch {
+	case mark.Run == s.LastRun:
 		d.takeUp(s, mark)
+	case fresh && s.Run == nil: // it is over already, and so is another
+		return d.nothingToDo(ctx)
 	}
 	d.ckpt.turns = d.attempt.told
 	sent := readMark[sentMark](s, keySent)

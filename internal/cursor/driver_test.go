@@ -67,6 +67,7 @@ type tie struct {
 	connected chan struct{}
 	gone      chan struct{}
 	once      sync.Once
+	mute      bool // blobs are not answered
 
 	mu    sync.Mutex
 	sent  []*agentv1.AgentServerMessage
@@ -75,8 +76,10 @@ type tie struct {
 	end   *cursorwire.Error
 }
 
-func (s *scene) connect() *tie {
-	l := &tie{in: make(chan received, 64), connected: make(chan struct{}), gone: make(chan struct{})}
+func (s *scene) connect() *tie { return s.connectAs(&tie{}) }
+
+func (s *scene) connectAs(l *tie) *tie {
+	l.in, l.connected, l.gone = make(chan received, 64), make(chan struct{}), make(chan struct{})
 	close(l.connected)
 	s.server.hub.work.Go(func() { s.server.drive(s.server.hub.ctx, l) })
 	return l
@@ -99,7 +102,7 @@ func (l *tie) Send(m *agentv1.AgentServerMessage, mark uint64) {
 	l.mu.Lock()
 	l.sent, l.mark = append(l.sent, m), max(l.mark, mark)
 	l.mu.Unlock()
-	if kv := m.GetKvServerMessage(); kv.GetSetBlobArgs() != nil {
+	if kv := m.GetKvServerMessage(); kv.GetSetBlobArgs() != nil && !l.mute {
 		l.say(&agentv1.AgentClientMessage{Message: &agentv1.AgentClientMessage_KvClientMessage{KvClientMessage: &agentv1.KvClientMessage{
 			Id: kv.Id, Message: &agentv1.KvClientMessage_SetBlobResult{SetBlobResult: &agentv1.SetBlobResult{}},
 		}}})
@@ -236,4 +239,70 @@ func TestPrewarm(t *testing.T) {
 		}
 		time.Sleep(lastWrites)
 	})
+}
+
+// While the last checkpoint of a turn is under way, somebody else begins another run. It is no part of
+// the turn, which ends as if there were none (section 4.2).
+func TestRunAfterTheEnd(t *testing.T) {
+	play(t, "rules: [{default: true, passes: [[{think: hm}, {text: fine}]]}]", func(s *scene) {
+		l := s.connectAs(&tie{mute: true})
+		l.say(start(userMessage("go")))
+		if said, ended := l.text(); said != "fine" || ended {
+			s.t.Fatalf("says %q, ended %v before the checkpoint was answered", said, ended)
+		}
+		if _, err := s.engine.Do(context.Background(), "c", session.Prompt{ID: "other", Text: "go on"}); err != nil {
+			s.t.Fatal(err)
+		}
+		if state, err := s.engine.State(context.Background(), "c"); err != nil || state.LastRun != 2 {
+			s.t.Fatalf("run %d, %v", state.LastRun, err)
+		}
+		time.Sleep(lastCheckpoint)
+		if said, ended := l.text(); said != "fine" || !ended {
+			s.t.Errorf("says %q, ended %v", said, ended)
+		}
+		time.Sleep(lastWrites)
+	})
+}
+
+// A message that had joined the run of another protocol is lost with it. A client that resumes, after a
+// lost connection, is told, whether the run was aborted while it was away or later.
+func TestResumeOfALostMessage(t *testing.T) {
+	for name, away := range map[string]bool{"away": true, "there": false} {
+		t.Run(name, func(t *testing.T) {
+			play(t, "rules: [{default: true, passes: [[{hang: true}]]}]", func(s *scene) {
+				resume := start(&agentv1.ConversationAction{Action: &agentv1.ConversationAction_ResumeAction{ResumeAction: &agentv1.ResumeAction{}}})
+				message := start(userMessage("mine"))
+				for _, m := range []*agentv1.AgentClientMessage{message, resume} {
+					m.GetRunRequest().RunId = new("run")
+				}
+				do := func(c session.Command) {
+					if _, err := s.engine.Do(context.Background(), "c", c); err != nil {
+						s.t.Fatal(err)
+					}
+				}
+				if _, err := s.engine.Create(context.Background(), session.Create{ID: "c", Cwd: "/w", Remote: true}); err != nil {
+					s.t.Fatal(err)
+				}
+				do(session.Prompt{ID: "theirs", Text: "theirs"})
+				first := s.connect()
+				first.say(message)
+				synctest.Wait()
+				first.once.Do(func() { close(first.gone) })
+				synctest.Wait()
+				if away {
+					do(session.Abort{})
+				}
+				second := s.connect()
+				second.say(resume)
+				synctest.Wait()
+				if !away {
+					do(session.Abort{})
+				}
+				if _, ended := second.text(); ended || second.end == nil || second.end.Error() != errNotDelivered.Error() {
+					s.t.Errorf("ended %v, with %v", ended, second.end)
+				}
+				time.Sleep(lastWrites)
+			})
+		})
+	}
 }

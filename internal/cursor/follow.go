@@ -88,9 +88,16 @@ func (d *driver) update(ctx context.Context, n news) error {
 	switch {
 	case errors.Is(n.err, live.ErrRemoved):
 		return cursorwire.Refused("Conversation Deleted", "the session was deleted on the server")
+	case d.follow.isOver(d.state): // what comes now is of another run
+		if n.err != nil {
+			d.unwatch()
+		}
+		return nil
 	case n.err != nil: // the session was reloaded
 		d.unwatch()
 		return d.reload(ctx)
+	case n.update.Reset && n.update.State.LastRun != d.follow.run: // its events are gone
+		return cursorwire.Interrupted("the session has gone on with another run")
 	case n.update.Reset: // this reader was too slow
 		d.unwatch()
 		return d.watch(ctx)
@@ -98,6 +105,9 @@ func (d *driver) update(ctx context.Context, n news) error {
 	var out []*agentv1.AgentServerMessage
 	for _, r := range n.update.Records {
 		out = append(out, d.record(r)...)
+		if d.follow.ended != nil {
+			break
+		}
 	}
 	for _, m := range cursorview.Merge(out) {
 		d.link.Send(m, uint64(d.follow.at))
@@ -110,8 +120,14 @@ func (d *driver) update(ctx context.Context, n news) error {
 		d.ckpt.want(true)
 	}
 	d.state = n.update.State
+	if d.follow.ended != nil {
+		return nil
+	}
 	return d.startCalls(ctx)
 }
+
+// isOver reports whether s is of the time after the end of the run.
+func (f *follow) isOver(s *session.State) bool { return f.ended != nil && s != nil && s.Seq >= f.at }
 
 // reload follows a session that has failed and was loaded again.
 func (d *driver) reload(ctx context.Context) error {
@@ -119,8 +135,10 @@ func (d *driver) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.open(ctx, s); err != nil {
-		return err
+	if s.LastRun == d.follow.run {
+		if err := d.open(ctx, s); err != nil {
+			return err
+		}
 	}
 	return d.watch(ctx)
 }
@@ -196,15 +214,15 @@ const (
 
 // conclude follows the run to its end and tells the client how it ended (section 4.2).
 func (d *driver) conclude(ctx context.Context) error {
-	if _, err := d.pump(ctx, 0, func() bool { return d.follow.ended != nil && d.state != nil && d.state.Seq >= d.follow.at }); err != nil {
+	if _, err := d.pump(ctx, 0, func() bool { return d.follow.isOver(d.state) }); err != nil {
 		return err
 	}
 	d.rejectSteers()
 	if _, err := d.pump(ctx, lastCheckpoint, d.ckpt.idle); err != nil {
 		return err
 	}
-	if d.attempt.joined && d.state.FindPrompt(d.attempt.promptID()) == nil {
-		return cursorwire.Refused("Message Not Delivered", "the run that the message had joined was stopped before it was delivered; send it again")
+	if d.lost(d.state) {
+		return errNotDelivered
 	}
 	if d.follow.ended.Outcome == session.RunFailed {
 		d.finishLink(ctx, failure(*d.follow.ended))

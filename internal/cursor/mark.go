@@ -14,8 +14,16 @@ import (
 const (
 	keyRun    = "cursor.run"     // runMark
 	keySent   = "cursor.sent"    // sentMark
+	keyJoined = "cursor.joined"  // joinMark
 	keyAppend = "cursor.append/" // + request id, "/", seqno: a message that waits for its predecessors
 )
+
+// joinMark is of the last message that became a steer of a run of another protocol. A client that
+// resumes does not repeat it.
+type joinMark struct {
+	Identity string `json:"id"` // the original request id
+	Prompt   string `json:"prompt"`
+}
 
 // runMark tells a client's retry from a new wish, and lets another process go on with the tools.
 type runMark struct {

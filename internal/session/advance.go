@@ -237,13 +237,13 @@ func (s *State) nextPass(p Policy) []Event {
 	run := s.Run
 	switch {
 	case run.failed != "":
-		return []Event{RunEnded{Outcome: RunFailed, Error: run.failed, Fault: run.fault}}
+		return s.endFailed(run.failed, run.fault)
 	case run.Breaks > MaxBreaks:
-		return []Event{RunEnded{Outcome: RunFailed, Error: "the model's answers broke off too often"}}
+		return s.endFailed("the model's answers broke off too often", FaultNone)
 	case s.stuck():
-		return []Event{RunEnded{Outcome: RunFailed, Error: "the model repeats a call that keeps failing"}}
+		return s.endFailed("the model repeats a call that keeps failing", FaultNone)
 	case run.Pass >= MaxPasses:
-		return []Event{RunEnded{Outcome: RunFailed, Error: fmt.Sprintf("the run reached its limit of %d passes", MaxPasses)}}
+		return s.endFailed(fmt.Sprintf("the run reached its limit of %d passes", MaxPasses), FaultNone)
 	}
 	asked, unread := s.asked()
 	switch {

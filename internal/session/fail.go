@@ -24,5 +24,15 @@ func (s *State) Fail(reason string) []Event {
 	for _, c := range calls {
 		events = append(events, ToolStarted{Call: c.Call}, ToolEnded{Call: c.Call, IsError: true, Output: "Interrupted: " + reason})
 	}
-	return append(events, RunEnded{Outcome: RunFailed, Error: reason})
+	return append(events, s.endFailed(reason, FaultNone)...)
+}
+
+// endFailed ends the run with an error. The steers that wait were acknowledged, so they are in the
+// transcript, for the next time the model is asked.
+func (s *State) endFailed(reason string, fault Fault) []Event {
+	var events []Event
+	for _, u := range s.Queue {
+		events = append(events, SteerDelivered{Item: u.ID})
+	}
+	return append(events, RunEnded{Outcome: RunFailed, Error: reason, Fault: fault})
 }

@@ -64,6 +64,13 @@ func (w *world) aborted(id string) {
 	w.abortedIn[id] = true
 }
 
+// rewinds notes that messages are taken away from a session, whatever comes of it.
+func (w *world) rewinds(id string) {
+	w.facts.Lock()
+	defer w.facts.Unlock()
+	w.rewound[id] = true
+}
+
 func (w *world) deleted(id string) bool {
 	w.facts.Lock()
 	defer w.facts.Unlock()
@@ -220,11 +227,14 @@ func (w *world) results(id string, s *session.State) {
 }
 
 // kept checks that every message that was taken is there. A client of Cursor's protocol may take
-// back what its own state does not name, so of its sessions only the last turn counts; and an abort
-// takes back what is queued.
+// back what its own state does not name, so of its sessions only the last turn counts; an abort takes
+// back what is queued, and a rewind what it says.
 func (w *world) kept(id string, s *session.State) {
 	w.facts.Lock()
 	defer w.facts.Unlock()
+	if w.rewound[id] {
+		return
+	}
 	found := make(map[string]bool)
 	for _, i := range stateItems(s) {
 		if i.user {

@@ -137,6 +137,9 @@ func (p *cursorClient) do(what string) {
 		_ = p.c.Cancel()
 	case "stop":
 		p.w.open.Go(func() { _ = p.c.Stop("user") })
+	case "queue":
+		text := p.w.say()
+		p.w.note("%s queue %q: %v", p.name, text, p.c.Queue(text, "queued-"+text))
 	case "steer":
 		text := p.w.say()
 		p.w.open.Go(func() {

@@ -12,9 +12,14 @@ import (
 	"github.com/roost-dev/roost/internal/session"
 )
 
-var theModel = catalog.Model{
-	Ref: session.ModelRef{Provider: "test", ID: "model"}, Name: "Model", API: "test", ContextWindow: 100_000, MaxOutput: 1000,
-	ThinkingLevels: []session.Thinking{session.ThinkingOff, session.ThinkingHigh},
+// theModels are two names for one model, so that a session can change between them.
+var theModels = []catalog.Model{named("model"), named("other")}
+
+func named(id string) catalog.Model {
+	return catalog.Model{
+		Ref: session.ModelRef{Provider: "test", ID: id}, Name: id, API: "test", ContextWindow: 100_000, MaxOutput: 1000,
+		ThinkingLevels: []session.Thinking{session.ThinkingOff, session.ThinkingHigh},
+	}
 }
 
 // model is a provider in the outside world: it outlives the server, and what it says depends on the
@@ -23,10 +28,12 @@ type model struct{ w *world }
 
 // Find implements the engine's Models.
 func (m *model) Find(ref session.ModelRef) (provider.Model, catalog.Model, error) {
-	if ref != theModel.Ref {
-		return nil, catalog.Model{}, session.Errorf(session.Invalid, "no model %s", ref)
+	for _, known := range theModels {
+		if ref == known.Ref {
+			return m, known, nil
+		}
 	}
-	return m, theModel, nil
+	return nil, catalog.Model{}, session.Errorf(session.Invalid, "no model %s", ref)
 }
 
 // Stream implements provider.Model.
@@ -59,7 +66,7 @@ func (w *world) drawAnswer(req *provider.Request) answer {
 		return a
 	}
 	a.pause = time.Duration(w.rng.IntN(400)) * time.Millisecond
-	a.kind = pick(w.rng, "text", "text", "text", "think", "calls", "calls", "calls", "broken", "refused", "limited", "stalled", "cut call")
+	a.kind = pick(w.rng, "text", "text", "text", "think", "calls", "calls", "calls", "broken", "refused", "limited", "stalled", "cut call", "overflow")
 	if a.kind == "calls" {
 		var names []string
 		for _, t := range req.Tools {
@@ -84,6 +91,9 @@ func (m *model) answer(a answer, send func(provider.Part) bool) error {
 	}
 	if a.kind == "limited" {
 		return provider.Errorf(provider.FaultRateLimit, "too fast")
+	}
+	if a.kind == "overflow" {
+		return provider.Errorf(provider.FaultContext, "too long")
 	}
 	kind := provider.TextDelta
 	if a.kind == "think" {

@@ -89,10 +89,18 @@ func (p *piClient) do(what, id string) {
 		cmd = &piwire.Abort{SessionID: id}
 	case "thinking":
 		cmd = &piwire.SetThinking{SessionID: id, ThinkingLevel: "high"}
+	case "model":
+		cmd = &piwire.SetModel{SessionID: id, Model: piwire.ModelRef{Provider: "test", ID: pick(p.w.rng, "model", "other")}}
 	case "list":
 		cmd = &piwire.List{}
 	}
+	attached := what == "create" || what == "attach" || what == "list" || id == "" || p.w.rng.IntN(4) == 0
+	c.With(id, func(v *client.View) { attached = attached || v != nil })
 	p.w.open.Go(func() {
+		if !attached {
+			_, err := c.Do(p.w.ctx, &piwire.Attach{SessionID: id})
+			p.w.note("%s attach %s first: %v", p.name, id, err)
+		}
 		result, err := c.Do(p.w.ctx, cmd)
 		p.w.note("%s %s %s %q: %v", p.name, what, id, text, err)
 		if e, ok := errors.AsType[*client.Error](err); ok {

@@ -36,16 +36,16 @@ func (w *world) start() {
 	logger := slog.New(slog.NewTextHandler(lines{w}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	p.engine = actor.New(actor.Config{
 		Log: w.log, Models: w.model, Blobs: w.blobs, Tools: w.tools(), Dir: w.dir, OutputDir: w.dir, Judge: judge,
-		DefaultModel: func() session.ModelRef { return theModel.Ref }, Logger: logger,
+		DefaultModel: func() session.ModelRef { return theModels[0].Ref }, Logger: logger,
 		NewID: func() session.ID { return session.ID(fmt.Sprintf("s%d-%d", life, ids.Add(1))) },
 	})
-	models := func() []catalog.Model { return []catalog.Model{theModel} }
+	models := func() []catalog.Model { return theModels }
 	p.pi = pi.New(pi.Options{
 		Engine: p.engine, Models: models, Images: noImages,
 		ServerID: "server", PromptAccepted: w.accepted, Logger: logger,
 	})
 	p.cursor = cursor.New(cursor.Options{
-		Engine: p.engine, Models: models, Default: func() session.ModelRef { return theModel.Ref }, Blobs: w.blobs, Logger: logger,
+		Engine: p.engine, Models: models, Default: func() session.ModelRef { return theModels[0].Ref }, Blobs: w.blobs, Logger: logger,
 	})
 	p.unobs = p.engine.Observe(func(c actor.Change) {
 		switch {

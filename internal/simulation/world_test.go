@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,7 @@ type world struct {
 	known     []string // sessions
 	remote    map[string]bool
 	gone      map[string]bool
+	rewound   map[string]bool
 	abortedIn map[string]bool
 	messages  int
 	said      map[string]*said
@@ -67,7 +69,8 @@ func newWorld(seed uint64, dir string, story io.Writer) *world {
 func (w *world) forget() {
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.log, w.blobs, w.watchers = memlog.New(), new(blob.Memory), make(map[string]*watcher)
-	w.remote, w.gone, w.abortedIn = make(map[string]bool), make(map[string]bool), make(map[string]bool)
+	w.remote, w.gone = make(map[string]bool), make(map[string]bool)
+	w.abortedIn, w.rewound = make(map[string]bool), make(map[string]bool)
 	w.known, w.said, w.effects, w.lastTurn = nil, make(map[string]*said), make(map[string]int), make(map[*cursorClient]string)
 }
 
@@ -136,10 +139,10 @@ func (w *world) failed() bool {
 
 // actions is what may happen, as often as it is named.
 var actions = []string{
-	"pi prompt", "pi prompt", "pi prompt", "pi attach", "pi attach", "pi create", "pi steer", "pi abort", "pi thinking", "pi detach", "pi list",
+	"pi prompt", "pi prompt", "pi prompt", "pi attach", "pi attach", "pi create", "pi steer", "pi abort", "pi thinking", "pi model", "pi detach", "pi list",
 	"pi come", "pi come", "pi leave", "pi slow", "pi fast",
-	"cursor prompt", "cursor prompt", "cursor prompt", "cursor prompt", "cursor break", "cursor cancel", "cursor stop", "cursor steer",
-	"watch", "watch", "unwatch", "answer", "answer", "delete",
+	"cursor prompt", "cursor prompt", "cursor prompt", "cursor prompt", "cursor break", "cursor cancel", "cursor stop", "cursor steer", "cursor queue",
+	"watch", "watch", "unwatch", "answer", "answer", "delete", "compact", "rewind",
 	"kill", "kill in a write", "kill in a write", "write lost", "disk full", "answer lost", "lease lost", "wait",
 }
 
@@ -167,6 +170,10 @@ func (w *world) step() {
 		w.answer(w.rng.IntN(3) > 0)
 	case "delete":
 		w.delete()
+	case "compact":
+		w.compact()
+	case "rewind":
+		w.rewind()
 	case "wait":
 		time.Sleep(time.Duration(w.rng.IntN(60)) * time.Second) // simulated
 	case "kill":
@@ -204,13 +211,21 @@ func (w *world) stepPi(p *piClient, what string) {
 		}
 	default:
 		p.come()
-		p.do(what, w.some())
+		id := w.some()
+		if id == "" {
+			what = "create"
+		}
+		p.do(what, id)
 	}
 }
 
-// some returns one of the sessions, "" when there is none.
+// some returns one of the sessions, "" when there is none. Seldom it is one that there is not yet or
+// no longer.
 func (w *world) some() string {
 	ids := w.sessions()
+	if w.rng.IntN(8) > 0 {
+		ids = slices.DeleteFunc(ids, func(id string) bool { _, err := lastOf(w, id); return err != nil })
+	}
 	if len(ids) == 0 {
 		return ""
 	}
@@ -285,6 +300,34 @@ func (w *world) giveUp(id string) bool {
 	}
 	w.gone[id] = true
 	return true
+}
+
+// compact has the old part of a session summarised.
+func (w *world) compact() {
+	if id := w.some(); id != "" {
+		_, err := w.proc.engine.Do(w.ctx, session.ID(id), session.Compact{})
+		w.note("compact %s: %v", id, err)
+	}
+}
+
+// rewind takes the last messages of a session away, seldom.
+func (w *world) rewind() {
+	id := w.some()
+	if id == "" || w.rng.IntN(3) > 0 {
+		return
+	}
+	s, err := w.proc.engine.State(w.ctx, session.ID(id))
+	if err != nil {
+		return
+	}
+	for _, item := range slices.Backward(s.Settled) {
+		if u, ok := item.(*session.User); ok && u.Note == session.NoteNone {
+			w.rewinds(id)
+			_, err := w.proc.engine.Do(w.ctx, session.ID(id), session.Rewind{Item: u.ID})
+			w.note("rewind %s to %s: %v", id, u.ID, err)
+			return
+		}
+	}
 }
 
 // check looks at everything that clients are shown now.
