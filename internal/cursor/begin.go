@@ -239,6 +239,8 @@ func (d *driver) attach(ctx context.Context, fresh bool) error {
 		if err := d.open(ctx, s); err != nil {
 			return err
 		}
+	} else {
+		d.follow.opened = sent.At
 	}
 	if s.Run != nil && s.Run.Offer != "" {
 		if err := d.loadTools(ctx, s.Run.Offer); err != nil {
@@ -270,6 +272,7 @@ func (d *driver) open(ctx context.Context, s *session.State) error {
 			s, err = d.server.opt.Engine.State(ctx, d.id)
 		}
 		if err != nil || takenUpAfter(s, at) == 0 {
+			d.follow.opened = at
 			return err
 		}
 	}

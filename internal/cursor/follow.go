@@ -23,6 +23,7 @@ type follow struct {
 	updates *cursorview.Updates
 	at      session.Seq // of the last record
 	seen    session.Seq // what the client has been told before this attempt
+	opened  session.Seq // the last event when it was noted that the client is told
 	run     session.RunID
 	told    bool // the calls that had begun at seen are known to this attempt's client
 	ended   *session.RunEnded
@@ -102,6 +103,9 @@ func (d *driver) update(ctx context.Context, n news) error {
 		d.unwatch()
 		return d.watch(ctx)
 	}
+	if err := d.reopen(ctx, n.update.Records); err != nil {
+		return err
+	}
 	var out []*agentv1.AgentServerMessage
 	for _, r := range n.update.Records {
 		out = append(out, d.record(r)...)
@@ -124,6 +128,22 @@ func (d *driver) update(ctx context.Context, n news) error {
 		return nil
 	}
 	return d.startCalls(ctx)
+}
+
+// reopen notes again that the client is told, if the session was loaded again without this driver's
+// knowledge: between its look at the state and its subscription.
+func (d *driver) reopen(ctx context.Context, records []session.Record) error {
+	for _, r := range records {
+		if _, ok := r.Event.(session.TakenUp); !ok || r.Seq <= d.follow.opened {
+			continue
+		}
+		s, err := d.server.opt.Engine.State(ctx, d.id)
+		if err != nil || s.LastRun != d.follow.run {
+			return err
+		}
+		return d.open(ctx, s)
+	}
+	return nil
 }
 
 // isOver reports whether s is of the time after the end of the run.
