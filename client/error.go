@@ -35,7 +35,9 @@ type Error struct {
 	Kind    Kind
 	Message string
 	Retry   bool // whether the same request may succeed later without a change
-	cause   error
+	// Position says why a position cannot be resumed; nil if that is not what is wrong.
+	Position *roostv1.PositionInfo
+	cause    error
 }
 
 // Error returns the message.
@@ -83,11 +85,8 @@ func typed(ctx context.Context, err error) error {
 	case wire.Code() == connect.CodeUnimplemented:
 		return &Error{Kind: NotFound, Message: "the server does not have this call; is it an older roost, or no roost at all?", cause: err}
 	}
-	for _, d := range wire.Details() {
-		m, err := connectproto.UnmarshalErrorDetail(d)
-		if info, ok := m.(*roostv1.ErrorInfo); ok && err == nil {
-			return &Error{Kind: Kind(info.Kind), Message: wire.Message(), Retry: info.Retry, cause: wire}
-		}
+	if e := detailed(wire); e != nil {
+		return e
 	}
 	if wire.Code() == connect.CodeUnauthenticated {
 		return &Error{Kind: Unauthenticated, Message: "the server refuses the token; it is in the file " + TokenFile + " of the server's data directory", cause: wire}
@@ -97,4 +96,26 @@ func typed(ctx context.Context, err error) error {
 		kind = Internal
 	}
 	return &Error{Kind: kind, Message: wire.Error(), Retry: kind == Unavailable, cause: wire}
+}
+
+// detailed reads what roost itself says of an error, nil if it says nothing.
+func detailed(wire *connect.Error) *Error {
+	var e *Error
+	var position *roostv1.PositionInfo
+	for _, d := range wire.Details() {
+		m, err := connectproto.UnmarshalErrorDetail(d)
+		if err != nil {
+			continue
+		}
+		switch m := m.(type) {
+		case *roostv1.ErrorInfo:
+			e = &Error{Kind: Kind(m.Kind), Message: wire.Message(), Retry: m.Retry, cause: wire}
+		case *roostv1.PositionInfo:
+			position = m
+		}
+	}
+	if e != nil {
+		e.Position = position
+	}
+	return e
 }

@@ -13,6 +13,9 @@ import (
 type WatchOptions struct {
 	// From is where to resume; nil begins with a Reset.
 	From *roostv1.Position
+	// Strict ends the watch with an *Error whose Position says why, when the server cannot resume
+	// there, at the beginning or after a lost connection. Otherwise a Reset frame says so.
+	Strict bool
 	// Transcript is how many items a Reset brings, at most 1000; 0 means 100.
 	Transcript uint32
 	// Lost, if set, is called when the connection is lost, with the time until the next
@@ -31,7 +34,7 @@ func (c *Client) Watch(ctx context.Context, id string, opt WatchOptions) iter.Se
 	return func(yield func(*roostv1.WatchResponse, error) bool) {
 		w := &watch{
 			client: c, yield: yield,
-			req: &roostv1.WatchRequest{SessionId: id, Position: opt.From, TranscriptLimit: opt.Transcript},
+			req: &roostv1.WatchRequest{SessionId: id, Position: opt.From, TranscriptLimit: opt.Transcript, Strict: opt.Strict},
 		}
 		for {
 			err := w.stream(ctx)

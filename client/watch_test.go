@@ -180,7 +180,7 @@ func TestPositionsThatCannotBeResumedAreReset(t *testing.T) {
 		}{
 			{"none", nil, roostv1.ResetReason_RESET_REASON_START},
 			{"compacted", &roostv1.Position{Epoch: 1, Seq: 2}, roostv1.ResetReason_RESET_REASON_GONE},
-			{"future", &roostv1.Position{Epoch: 1, Seq: 1 << 60}, roostv1.ResetReason_RESET_REASON_GONE},
+			{"future", &roostv1.Position{Epoch: 1, Seq: 1 << 60}, roostv1.ResetReason_RESET_REASON_FOREIGN},
 			{"older epoch", &roostv1.Position{Epoch: 7, Seq: 2}, roostv1.ResetReason_RESET_REASON_OTHER_EPOCH},
 		} {
 			if got := first(t, r.Client, id, c.from).GetReset_().GetReason(); got != c.want {

@@ -84,6 +84,7 @@ func (m *watch) handle(a *actor) {
 		if err == nil {
 			a.engine.hold(a)
 			sub := a.hub.Subscribe(a.state.Clone(), a.missed(m.from))
+			sub.Earliest = a.store.through
 			sub.OnClose(func() { a.engine.release(a) })
 			m.reply <- sub
 		}

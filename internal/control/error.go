@@ -9,6 +9,7 @@ import (
 
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connectproto"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-dev/roost/internal/session"
 	roostv1 "github.com/roost-dev/roost/proto/roost/v1"
@@ -42,8 +43,11 @@ var kinds = map[connect.Code]session.Kind{
 // here.
 func wireError(err error) *connect.Error {
 	own, isOwn := errors.AsType[*connect.Error](err)
+	position, isPosition := errors.AsType[*positionError](err)
 	e := session.AsError(err)
 	switch {
+	case isPosition && position.fault != roostv1.PositionFault_POSITION_FAULT_MALFORMED:
+		own = connect.NewError(connect.CodeOutOfRange, e.Message)
 	case isOwn:
 		e = session.Errorf(kinds[own.Code()], "%s", own.Message())
 	case e.Kind != session.Internal:
@@ -54,11 +58,16 @@ func wireError(err error) *connect.Error {
 	default:
 		own = connect.NewError(codes[e.Kind], e.Message)
 	}
-	detail, err := connectproto.NewErrorDetail(&roostv1.ErrorInfo{Kind: e.Kind.String(), Retry: e.Retry})
-	if err != nil {
-		return own
+	details := []proto.Message{&roostv1.ErrorInfo{Kind: e.Kind.String(), Retry: e.Retry}}
+	if isPosition {
+		details = append(details, position.info())
 	}
-	return own.WithDetail(detail)
+	for _, m := range details {
+		if detail, err := connectproto.NewErrorDetail(m); err == nil {
+			own = own.WithDetail(detail)
+		}
+	}
+	return own
 }
 
 // protect bounds a call in time, and turns whatever it ends with into an error of the API: a

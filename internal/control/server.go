@@ -103,14 +103,15 @@ func New(opt Options) *Server {
 	roostv1connect.RegisterSessionServiceHandler(calls, s)
 	mux := http.NewServeMux()
 	connecthttp.Mount(mux, calls,
-		connecthttp.WithReadMaxBytes(opt.MaxRequest), connecthttp.WithCompressMinBytes(compressFrom),
+		connecthttp.WithReadMaxBytes(opt.MaxRequest), connecthttp.WithCompressors(compressors...), connecthttp.WithCompressMinBytes(compressFrom),
 		connecthttp.WithConditionalOptions(largeRequests))
+	mux.HandleFunc(EventsPattern, s.events)
 	s.handler = withWriter(mux)
 	return s
 }
 
 // Handler returns the HTTP handler of the API. It serves the paths below [Pattern] in the
-// protocols Connect, gRPC and gRPC-Web. Watches stream for as long as their clients like, so
+// protocols Connect, gRPC and gRPC-Web, and [EventsPattern] as server-sent events. Watches stream for as long as their clients like, so
 // the http.Server around it has no WriteTimeout. It checks no token: that is the guard's.
 func (s *Server) Handler() http.Handler { return s.handler }
 

@@ -10,9 +10,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/roost-dev/roost/internal/control"
 	"github.com/roost-dev/roost/internal/control/controltest"
@@ -39,14 +42,21 @@ func ask(t *testing.T, r *controltest.Rig, method string, body []byte, headers m
 	return res
 }
 
-// unzip returns what is in r.
-func unzip(t *testing.T, r io.Reader) []byte {
+// unpack returns what is in r.
+func unpack(t *testing.T, encoding string, r io.Reader) []byte {
 	t.Helper()
-	z, err := gzip.NewReader(r)
+	var plain io.Reader
+	var err error
+	switch encoding {
+	case "gzip":
+		plain, err = gzip.NewReader(r)
+	case "zstd":
+		plain, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := io.ReadAll(z)
+	text, err := io.ReadAll(plain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,37 +64,80 @@ func unzip(t *testing.T, r io.Reader) []byte {
 }
 
 // Large answers and large frames are compressed for clients that accept it.
-func TestGzip(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		long := strings.Repeat("the same again, ", 4096)
-		r := controltest.Start(t, nil, controltest.Says(long))
-		id := r.Create()
-		r.Prompt(id, "go")
-		r.Idle(id)
-		body := []byte(`{"sessionId":"` + id + `"}`)
-		res := ask(t, r, "GetSession", body, map[string]string{"Content-Type": "application/json", "Accept-Encoding": "gzip"})
-		defer func() { _ = res.Body.Close() }()
-		small, err := io.ReadAll(res.Body)
-		if err != nil || res.Header.Get("Content-Encoding") != "gzip" || len(small) > len(long)/10 {
-			t.Fatalf("%d bytes for %d, encoding %q, %v", len(small), len(long), res.Header.Get("Content-Encoding"), err)
-		}
-		var answer map[string]any
-		if err := json.Unmarshal(unzip(t, bytes.NewReader(small)), &answer); err != nil || answer["session"] == nil {
-			t.Errorf("%v in %v", err, answer)
-		}
-		watch := ask(t, r, "Watch", append([]byte{0, 0, 0, 0, byte(len(body))}, body...),
-			map[string]string{"Content-Type": "application/connect+json", "Connect-Accept-Encoding": "gzip"})
-		defer func() { _ = watch.Body.Close() }()
-		head := make([]byte, 5)
-		if _, err := io.ReadFull(watch.Body, head); err != nil {
-			t.Fatal(err)
-		}
-		size := binary.BigEndian.Uint32(head[1:])
-		frame := unzip(t, io.LimitReader(watch.Body, int64(size)))
-		if head[0]&1 == 0 || int(size) > len(long)/10 || !bytes.Contains(frame, []byte(long)) {
-			t.Errorf("flags %d, %d bytes for a frame of %d", head[0], size, len(frame))
-		}
-	})
+func TestCompression(t *testing.T) {
+	for _, encoding := range []string{"gzip", "zstd"} {
+		t.Run(encoding, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				long := strings.Repeat("the same again, ", 4096)
+				r := controltest.Start(t, nil, controltest.Says(long))
+				id := r.Create()
+				r.Prompt(id, "go")
+				r.Idle(id)
+				body := []byte(`{"sessionId":"` + id + `"}`)
+				res := ask(t, r, "GetSession", body, map[string]string{"Content-Type": "application/json", "Accept-Encoding": encoding})
+				defer func() { _ = res.Body.Close() }()
+				small, err := io.ReadAll(res.Body)
+				if err != nil || res.Header.Get("Content-Encoding") != encoding || len(small) > len(long)/10 {
+					t.Fatalf("%d bytes for %d, encoding %q, %v", len(small), len(long), res.Header.Get("Content-Encoding"), err)
+				}
+				var answer map[string]any
+				if err := json.Unmarshal(unpack(t, encoding, bytes.NewReader(small)), &answer); err != nil || answer["session"] == nil {
+					t.Errorf("%v in %v", err, answer)
+				}
+				watch := ask(t, r, "Watch", append([]byte{0, 0, 0, 0, byte(len(body))}, body...),
+					map[string]string{"Content-Type": "application/connect+json", "Connect-Accept-Encoding": encoding})
+				defer func() { _ = watch.Body.Close() }()
+				head := make([]byte, 5)
+				if _, err := io.ReadFull(watch.Body, head); err != nil {
+					t.Fatal(err)
+				}
+				size := binary.BigEndian.Uint32(head[1:])
+				frame := unpack(t, encoding, io.LimitReader(watch.Body, int64(size)))
+				if head[0]&1 == 0 || int(size) > len(long)/10 || !bytes.Contains(frame, []byte(long)) {
+					t.Errorf("flags %d, %d bytes for a frame of %d", head[0], size, len(frame))
+				}
+			})
+		})
+	}
+}
+
+// A request that unpacks to far more than a request may have is refused, without room for all of it.
+func TestCompressionBombs(t *testing.T) {
+	for _, encoding := range []string{"gzip", "zstd"} {
+		t.Run(encoding, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var bomb bytes.Buffer
+				var w io.WriteCloser = gzip.NewWriter(&bomb)
+				if encoding == "zstd" {
+					var err error
+					if w, err = zstd.NewWriter(&bomb, zstd.WithEncoderConcurrency(1)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				piece := make([]byte, 1<<20)
+				for range 64 {
+					if _, err := w.Write(piece); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				r := controltest.Start(t, nil)
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				res := ask(t, r, "GetSession", bomb.Bytes(), map[string]string{"Content-Type": "application/json", "Content-Encoding": encoding})
+				runtime.ReadMemStats(&after)
+				defer func() { _ = res.Body.Close() }()
+				if res.StatusCode != http.StatusTooManyRequests { // Connect's word for resource_exhausted
+					t.Errorf("%d bytes that unpack to 64 MiB: %s", bomb.Len(), res.Status)
+				}
+				if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 {
+					t.Errorf("the request took %d bytes of memory", took)
+				}
+			})
+		})
+	}
 }
 
 // A client that is too slow learns that it was reset, and so does the log of the server.

@@ -112,6 +112,10 @@ func (h *Hub) remove(s *Subscription) {
 // Subscription is one watcher's view of a session. Next is called from one goroutine; Close
 // may be called from any, any number of times.
 type Subscription struct {
+	// Earliest is the first position that could have been resumed when the subscription was made. It
+	// is set before the subscription is handed to its watcher.
+	Earliest session.Seq
+
 	hub     *Hub
 	ready   chan struct{} // has room for one signal: something is queued
 	onClose []func()

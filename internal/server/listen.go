@@ -24,6 +24,7 @@ const shutdownGrace = 2 * time.Second
 func (s *Server) routes(api *control.Server, front *pi.Server, conversations *cursor.Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(control.Pattern, api.Handler())
+	mux.Handle(control.EventsPattern, api.Handler())
 	mux.Handle("/pi/v1", front.WebSocket())
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

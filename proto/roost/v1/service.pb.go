@@ -81,6 +81,65 @@ func (Scope) EnumDescriptor() ([]byte, []int) {
 	return file_roost_v1_service_proto_rawDescGZIP(), []int{0}
 }
 
+type PositionFault int32
+
+const (
+	PositionFault_POSITION_FAULT_UNSPECIFIED PositionFault = 0
+	// No server gives such a position.
+	PositionFault_POSITION_FAULT_MALFORMED PositionFault = 1
+	// It is of another incarnation of the history, such as one before a backup was restored.
+	PositionFault_POSITION_FAULT_OTHER_EPOCH PositionFault = 2
+	// It lies after the session's last event, so it is not one of this session.
+	PositionFault_POSITION_FAULT_FOREIGN PositionFault = 3
+	// The event log has no longer what follows it.
+	PositionFault_POSITION_FAULT_GONE PositionFault = 4
+)
+
+// Enum value maps for PositionFault.
+var (
+	PositionFault_name = map[int32]string{
+		0: "POSITION_FAULT_UNSPECIFIED",
+		1: "POSITION_FAULT_MALFORMED",
+		2: "POSITION_FAULT_OTHER_EPOCH",
+		3: "POSITION_FAULT_FOREIGN",
+		4: "POSITION_FAULT_GONE",
+	}
+	PositionFault_value = map[string]int32{
+		"POSITION_FAULT_UNSPECIFIED": 0,
+		"POSITION_FAULT_MALFORMED":   1,
+		"POSITION_FAULT_OTHER_EPOCH": 2,
+		"POSITION_FAULT_FOREIGN":     3,
+		"POSITION_FAULT_GONE":        4,
+	}
+)
+
+func (x PositionFault) Enum() *PositionFault {
+	p := new(PositionFault)
+	*p = x
+	return p
+}
+
+func (x PositionFault) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PositionFault) Descriptor() protoreflect.EnumDescriptor {
+	return file_roost_v1_service_proto_enumTypes[1].Descriptor()
+}
+
+func (PositionFault) Type() protoreflect.EnumType {
+	return &file_roost_v1_service_proto_enumTypes[1]
+}
+
+func (x PositionFault) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PositionFault.Descriptor instead.
+func (PositionFault) EnumDescriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{1}
+}
+
 type ResetReason int32
 
 const (
@@ -89,10 +148,12 @@ const (
 	ResetReason_RESET_REASON_START ResetReason = 1
 	// The position is of another incarnation of the history.
 	ResetReason_RESET_REASON_OTHER_EPOCH ResetReason = 2
-	// The event log has no longer, or not yet, what follows the position.
+	// The event log has no longer what follows the position.
 	ResetReason_RESET_REASON_GONE ResetReason = 3
 	// The client fell too far behind.
 	ResetReason_RESET_REASON_SLOW ResetReason = 4
+	// The position lies after the session's last event, so it is not one of this session.
+	ResetReason_RESET_REASON_FOREIGN ResetReason = 5
 )
 
 // Enum value maps for ResetReason.
@@ -103,6 +164,7 @@ var (
 		2: "RESET_REASON_OTHER_EPOCH",
 		3: "RESET_REASON_GONE",
 		4: "RESET_REASON_SLOW",
+		5: "RESET_REASON_FOREIGN",
 	}
 	ResetReason_value = map[string]int32{
 		"RESET_REASON_UNSPECIFIED": 0,
@@ -110,6 +172,7 @@ var (
 		"RESET_REASON_OTHER_EPOCH": 2,
 		"RESET_REASON_GONE":        3,
 		"RESET_REASON_SLOW":        4,
+		"RESET_REASON_FOREIGN":     5,
 	}
 )
 
@@ -124,11 +187,11 @@ func (x ResetReason) String() string {
 }
 
 func (ResetReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_v1_service_proto_enumTypes[1].Descriptor()
+	return file_roost_v1_service_proto_enumTypes[2].Descriptor()
 }
 
 func (ResetReason) Type() protoreflect.EnumType {
-	return &file_roost_v1_service_proto_enumTypes[1]
+	return &file_roost_v1_service_proto_enumTypes[2]
 }
 
 func (x ResetReason) Number() protoreflect.EnumNumber {
@@ -137,7 +200,7 @@ func (x ResetReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ResetReason.Descriptor instead.
 func (ResetReason) EnumDescriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{1}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{2}
 }
 
 type EndReason int32
@@ -170,11 +233,11 @@ func (x EndReason) String() string {
 }
 
 func (EndReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_roost_v1_service_proto_enumTypes[2].Descriptor()
+	return file_roost_v1_service_proto_enumTypes[3].Descriptor()
 }
 
 func (EndReason) Type() protoreflect.EnumType {
-	return &file_roost_v1_service_proto_enumTypes[2]
+	return &file_roost_v1_service_proto_enumTypes[3]
 }
 
 func (x EndReason) Number() protoreflect.EnumNumber {
@@ -183,7 +246,7 @@ func (x EndReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EndReason.Descriptor instead.
 func (EndReason) EnumDescriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{2}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{3}
 }
 
 // ErrorInfo says what went wrong in roost's own words.
@@ -2365,8 +2428,11 @@ type WatchRequest struct {
 	Position *Position `protobuf:"bytes,2,opt,name=position" json:"position,omitempty"`
 	// Items in a Reset beside those in progress, at most 1000; 0 means 100.
 	TranscriptLimit uint32 `protobuf:"varint,3,opt,name=transcript_limit,json=transcriptLimit" json:"transcript_limit,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// A position that cannot be resumed is refused with a PositionInfo, instead of being answered
+	// with a Reset.
+	Strict        bool `protobuf:"varint,4,opt,name=strict" json:"strict,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchRequest) Reset() {
@@ -2420,6 +2486,76 @@ func (x *WatchRequest) GetTranscriptLimit() uint32 {
 	return 0
 }
 
+func (x *WatchRequest) GetStrict() bool {
+	if x != nil {
+		return x.Strict
+	}
+	return false
+}
+
+// PositionInfo says, as a detail of an error, why a position cannot be resumed.
+type PositionInfo struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Fault PositionFault          `protobuf:"varint,1,opt,name=fault,enum=roost.v1.PositionFault" json:"fault,omitempty"`
+	// The first and the last position that could have been resumed. Both are absent when the position
+	// is malformed.
+	Earliest      *Position `protobuf:"bytes,2,opt,name=earliest" json:"earliest,omitempty"`
+	Latest        *Position `protobuf:"bytes,3,opt,name=latest" json:"latest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PositionInfo) Reset() {
+	*x = PositionInfo{}
+	mi := &file_roost_v1_service_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PositionInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PositionInfo) ProtoMessage() {}
+
+func (x *PositionInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_v1_service_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PositionInfo.ProtoReflect.Descriptor instead.
+func (*PositionInfo) Descriptor() ([]byte, []int) {
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *PositionInfo) GetFault() PositionFault {
+	if x != nil {
+		return x.Fault
+	}
+	return PositionFault_POSITION_FAULT_UNSPECIFIED
+}
+
+func (x *PositionInfo) GetEarliest() *Position {
+	if x != nil {
+		return x.Earliest
+	}
+	return nil
+}
+
+func (x *PositionInfo) GetLatest() *Position {
+	if x != nil {
+		return x.Latest
+	}
+	return nil
+}
+
 // WatchResponse is one frame of a watch.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2436,7 +2572,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[41]
+	mi := &file_roost_v1_service_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2448,7 +2584,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[41]
+	mi := &file_roost_v1_service_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2461,7 +2597,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{41}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WatchResponse) GetFrame() isWatchResponse_Frame {
@@ -2551,7 +2687,7 @@ type Reset struct {
 
 func (x *Reset) Reset() {
 	*x = Reset{}
-	mi := &file_roost_v1_service_proto_msgTypes[42]
+	mi := &file_roost_v1_service_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2563,7 +2699,7 @@ func (x *Reset) String() string {
 func (*Reset) ProtoMessage() {}
 
 func (x *Reset) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[42]
+	mi := &file_roost_v1_service_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2576,7 +2712,7 @@ func (x *Reset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reset.ProtoReflect.Descriptor instead.
 func (*Reset) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{42}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Reset) GetPosition() *Position {
@@ -2627,7 +2763,7 @@ type Events struct {
 
 func (x *Events) Reset() {
 	*x = Events{}
-	mi := &file_roost_v1_service_proto_msgTypes[43]
+	mi := &file_roost_v1_service_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +2775,7 @@ func (x *Events) String() string {
 func (*Events) ProtoMessage() {}
 
 func (x *Events) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[43]
+	mi := &file_roost_v1_service_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +2788,7 @@ func (x *Events) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Events.ProtoReflect.Descriptor instead.
 func (*Events) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{43}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Events) GetPosition() *Position {
@@ -2679,7 +2815,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_roost_v1_service_proto_msgTypes[44]
+	mi := &file_roost_v1_service_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2691,7 +2827,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[44]
+	mi := &file_roost_v1_service_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2704,7 +2840,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{44}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Heartbeat) GetPosition() *Position {
@@ -2724,7 +2860,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_roost_v1_service_proto_msgTypes[45]
+	mi := &file_roost_v1_service_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2736,7 +2872,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[45]
+	mi := &file_roost_v1_service_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2749,7 +2885,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{45}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Ended) GetReason() EndReason {
@@ -2769,7 +2905,7 @@ type GetBlobRequest struct {
 
 func (x *GetBlobRequest) Reset() {
 	*x = GetBlobRequest{}
-	mi := &file_roost_v1_service_proto_msgTypes[46]
+	mi := &file_roost_v1_service_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2781,7 +2917,7 @@ func (x *GetBlobRequest) String() string {
 func (*GetBlobRequest) ProtoMessage() {}
 
 func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[46]
+	mi := &file_roost_v1_service_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2794,7 +2930,7 @@ func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobRequest.ProtoReflect.Descriptor instead.
 func (*GetBlobRequest) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{46}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetBlobRequest) GetBlob() string {
@@ -2813,7 +2949,7 @@ type GetBlobResponse struct {
 
 func (x *GetBlobResponse) Reset() {
 	*x = GetBlobResponse{}
-	mi := &file_roost_v1_service_proto_msgTypes[47]
+	mi := &file_roost_v1_service_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2825,7 +2961,7 @@ func (x *GetBlobResponse) String() string {
 func (*GetBlobResponse) ProtoMessage() {}
 
 func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_v1_service_proto_msgTypes[47]
+	mi := &file_roost_v1_service_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2838,7 +2974,7 @@ func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobResponse.ProtoReflect.Descriptor instead.
 func (*GetBlobResponse) Descriptor() ([]byte, []int) {
-	return file_roost_v1_service_proto_rawDescGZIP(), []int{47}
+	return file_roost_v1_service_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *GetBlobResponse) GetData() []byte {
@@ -2997,12 +3133,17 @@ const file_roost_v1_service_proto_rawDesc = "" +
 	"\x04lost\x18\x03 \x03(\v2).roost.v1.ImportSessionResponse.LostEntryR\x04lost\x1a7\n" +
 	"\tLostEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x88\x01\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xa0\x01\n" +
 	"\fWatchRequest\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12.\n" +
 	"\bposition\x18\x02 \x01(\v2\x12.roost.v1.PositionR\bposition\x12)\n" +
-	"\x10transcript_limit\x18\x03 \x01(\rR\x0ftranscriptLimit\"\xcb\x01\n" +
+	"\x10transcript_limit\x18\x03 \x01(\rR\x0ftranscriptLimit\x12\x16\n" +
+	"\x06strict\x18\x04 \x01(\bR\x06strict\"\x99\x01\n" +
+	"\fPositionInfo\x12-\n" +
+	"\x05fault\x18\x01 \x01(\x0e2\x17.roost.v1.PositionFaultR\x05fault\x12.\n" +
+	"\bearliest\x18\x02 \x01(\v2\x12.roost.v1.PositionR\bearliest\x12*\n" +
+	"\x06latest\x18\x03 \x01(\v2\x12.roost.v1.PositionR\x06latest\"\xcb\x01\n" +
 	"\rWatchResponse\x12'\n" +
 	"\x05reset\x18\x01 \x01(\v2\x0f.roost.v1.ResetH\x00R\x05reset\x12*\n" +
 	"\x06events\x18\x02 \x01(\v2\x10.roost.v1.EventsH\x00R\x06events\x123\n" +
@@ -3032,13 +3173,20 @@ const file_roost_v1_service_proto_rawDesc = "" +
 	"\n" +
 	"SCOPE_ONCE\x10\x01\x12\x11\n" +
 	"\rSCOPE_SESSION\x10\x02\x12\x10\n" +
-	"\fSCOPE_ALWAYS\x10\x03*\x8f\x01\n" +
+	"\fSCOPE_ALWAYS\x10\x03*\xa2\x01\n" +
+	"\rPositionFault\x12\x1e\n" +
+	"\x1aPOSITION_FAULT_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18POSITION_FAULT_MALFORMED\x10\x01\x12\x1e\n" +
+	"\x1aPOSITION_FAULT_OTHER_EPOCH\x10\x02\x12\x1a\n" +
+	"\x16POSITION_FAULT_FOREIGN\x10\x03\x12\x17\n" +
+	"\x13POSITION_FAULT_GONE\x10\x04*\xa9\x01\n" +
 	"\vResetReason\x12\x1c\n" +
 	"\x18RESET_REASON_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12RESET_REASON_START\x10\x01\x12\x1c\n" +
 	"\x18RESET_REASON_OTHER_EPOCH\x10\x02\x12\x15\n" +
 	"\x11RESET_REASON_GONE\x10\x03\x12\x15\n" +
-	"\x11RESET_REASON_SLOW\x10\x04*?\n" +
+	"\x11RESET_REASON_SLOW\x10\x04\x12\x18\n" +
+	"\x14RESET_REASON_FOREIGN\x10\x05*?\n" +
 	"\tEndReason\x12\x1a\n" +
 	"\x16END_REASON_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12END_REASON_DELETED\x10\x012\xdc\v\n" +
@@ -3079,154 +3227,159 @@ func file_roost_v1_service_proto_rawDescGZIP() []byte {
 	return file_roost_v1_service_proto_rawDescData
 }
 
-var file_roost_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_roost_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_roost_v1_service_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_roost_v1_service_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_roost_v1_service_proto_goTypes = []any{
 	(Scope)(0),                    // 0: roost.v1.Scope
-	(ResetReason)(0),              // 1: roost.v1.ResetReason
-	(EndReason)(0),                // 2: roost.v1.EndReason
-	(*ErrorInfo)(nil),             // 3: roost.v1.ErrorInfo
-	(*GetServerRequest)(nil),      // 4: roost.v1.GetServerRequest
-	(*GetServerResponse)(nil),     // 5: roost.v1.GetServerResponse
-	(*ListModelsRequest)(nil),     // 6: roost.v1.ListModelsRequest
-	(*ListModelsResponse)(nil),    // 7: roost.v1.ListModelsResponse
-	(*ListSessionsRequest)(nil),   // 8: roost.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),  // 9: roost.v1.ListSessionsResponse
-	(*GetSessionRequest)(nil),     // 10: roost.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),    // 11: roost.v1.GetSessionResponse
-	(*CreateSessionRequest)(nil),  // 12: roost.v1.CreateSessionRequest
-	(*CreateSessionResponse)(nil), // 13: roost.v1.CreateSessionResponse
-	(*RenameSessionRequest)(nil),  // 14: roost.v1.RenameSessionRequest
-	(*RenameSessionResponse)(nil), // 15: roost.v1.RenameSessionResponse
-	(*DeleteSessionRequest)(nil),  // 16: roost.v1.DeleteSessionRequest
-	(*DeleteSessionResponse)(nil), // 17: roost.v1.DeleteSessionResponse
-	(*PromptRequest)(nil),         // 18: roost.v1.PromptRequest
-	(*Attachment)(nil),            // 19: roost.v1.Attachment
-	(*PromptResponse)(nil),        // 20: roost.v1.PromptResponse
-	(*SteerRequest)(nil),          // 21: roost.v1.SteerRequest
-	(*SteerResponse)(nil),         // 22: roost.v1.SteerResponse
-	(*AbortRequest)(nil),          // 23: roost.v1.AbortRequest
-	(*AbortResponse)(nil),         // 24: roost.v1.AbortResponse
-	(*SetModelRequest)(nil),       // 25: roost.v1.SetModelRequest
-	(*SetModelResponse)(nil),      // 26: roost.v1.SetModelResponse
-	(*SetThinkingRequest)(nil),    // 27: roost.v1.SetThinkingRequest
-	(*SetThinkingResponse)(nil),   // 28: roost.v1.SetThinkingResponse
-	(*SetModeRequest)(nil),        // 29: roost.v1.SetModeRequest
-	(*SetModeResponse)(nil),       // 30: roost.v1.SetModeResponse
-	(*AnswerRequest)(nil),         // 31: roost.v1.AnswerRequest
-	(*AnswerResponse)(nil),        // 32: roost.v1.AnswerResponse
-	(*RewindRequest)(nil),         // 33: roost.v1.RewindRequest
-	(*RewindResponse)(nil),        // 34: roost.v1.RewindResponse
-	(*ForkRequest)(nil),           // 35: roost.v1.ForkRequest
-	(*ForkResponse)(nil),          // 36: roost.v1.ForkResponse
-	(*CompactRequest)(nil),        // 37: roost.v1.CompactRequest
-	(*CompactResponse)(nil),       // 38: roost.v1.CompactResponse
-	(*ExportSessionRequest)(nil),  // 39: roost.v1.ExportSessionRequest
-	(*ExportSessionResponse)(nil), // 40: roost.v1.ExportSessionResponse
-	(*ImportSessionRequest)(nil),  // 41: roost.v1.ImportSessionRequest
-	(*ImportSessionResponse)(nil), // 42: roost.v1.ImportSessionResponse
-	(*WatchRequest)(nil),          // 43: roost.v1.WatchRequest
-	(*WatchResponse)(nil),         // 44: roost.v1.WatchResponse
-	(*Reset)(nil),                 // 45: roost.v1.Reset
-	(*Events)(nil),                // 46: roost.v1.Events
-	(*Heartbeat)(nil),             // 47: roost.v1.Heartbeat
-	(*Ended)(nil),                 // 48: roost.v1.Ended
-	(*GetBlobRequest)(nil),        // 49: roost.v1.GetBlobRequest
-	(*GetBlobResponse)(nil),       // 50: roost.v1.GetBlobResponse
-	nil,                           // 51: roost.v1.ImportSessionResponse.LostEntry
-	(*Model)(nil),                 // 52: roost.v1.Model
-	(*SessionSummary)(nil),        // 53: roost.v1.SessionSummary
-	(*Session)(nil),               // 54: roost.v1.Session
-	(*Position)(nil),              // 55: roost.v1.Position
-	(*Item)(nil),                  // 56: roost.v1.Item
-	(*Event)(nil),                 // 57: roost.v1.Event
+	(PositionFault)(0),            // 1: roost.v1.PositionFault
+	(ResetReason)(0),              // 2: roost.v1.ResetReason
+	(EndReason)(0),                // 3: roost.v1.EndReason
+	(*ErrorInfo)(nil),             // 4: roost.v1.ErrorInfo
+	(*GetServerRequest)(nil),      // 5: roost.v1.GetServerRequest
+	(*GetServerResponse)(nil),     // 6: roost.v1.GetServerResponse
+	(*ListModelsRequest)(nil),     // 7: roost.v1.ListModelsRequest
+	(*ListModelsResponse)(nil),    // 8: roost.v1.ListModelsResponse
+	(*ListSessionsRequest)(nil),   // 9: roost.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),  // 10: roost.v1.ListSessionsResponse
+	(*GetSessionRequest)(nil),     // 11: roost.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),    // 12: roost.v1.GetSessionResponse
+	(*CreateSessionRequest)(nil),  // 13: roost.v1.CreateSessionRequest
+	(*CreateSessionResponse)(nil), // 14: roost.v1.CreateSessionResponse
+	(*RenameSessionRequest)(nil),  // 15: roost.v1.RenameSessionRequest
+	(*RenameSessionResponse)(nil), // 16: roost.v1.RenameSessionResponse
+	(*DeleteSessionRequest)(nil),  // 17: roost.v1.DeleteSessionRequest
+	(*DeleteSessionResponse)(nil), // 18: roost.v1.DeleteSessionResponse
+	(*PromptRequest)(nil),         // 19: roost.v1.PromptRequest
+	(*Attachment)(nil),            // 20: roost.v1.Attachment
+	(*PromptResponse)(nil),        // 21: roost.v1.PromptResponse
+	(*SteerRequest)(nil),          // 22: roost.v1.SteerRequest
+	(*SteerResponse)(nil),         // 23: roost.v1.SteerResponse
+	(*AbortRequest)(nil),          // 24: roost.v1.AbortRequest
+	(*AbortResponse)(nil),         // 25: roost.v1.AbortResponse
+	(*SetModelRequest)(nil),       // 26: roost.v1.SetModelRequest
+	(*SetModelResponse)(nil),      // 27: roost.v1.SetModelResponse
+	(*SetThinkingRequest)(nil),    // 28: roost.v1.SetThinkingRequest
+	(*SetThinkingResponse)(nil),   // 29: roost.v1.SetThinkingResponse
+	(*SetModeRequest)(nil),        // 30: roost.v1.SetModeRequest
+	(*SetModeResponse)(nil),       // 31: roost.v1.SetModeResponse
+	(*AnswerRequest)(nil),         // 32: roost.v1.AnswerRequest
+	(*AnswerResponse)(nil),        // 33: roost.v1.AnswerResponse
+	(*RewindRequest)(nil),         // 34: roost.v1.RewindRequest
+	(*RewindResponse)(nil),        // 35: roost.v1.RewindResponse
+	(*ForkRequest)(nil),           // 36: roost.v1.ForkRequest
+	(*ForkResponse)(nil),          // 37: roost.v1.ForkResponse
+	(*CompactRequest)(nil),        // 38: roost.v1.CompactRequest
+	(*CompactResponse)(nil),       // 39: roost.v1.CompactResponse
+	(*ExportSessionRequest)(nil),  // 40: roost.v1.ExportSessionRequest
+	(*ExportSessionResponse)(nil), // 41: roost.v1.ExportSessionResponse
+	(*ImportSessionRequest)(nil),  // 42: roost.v1.ImportSessionRequest
+	(*ImportSessionResponse)(nil), // 43: roost.v1.ImportSessionResponse
+	(*WatchRequest)(nil),          // 44: roost.v1.WatchRequest
+	(*PositionInfo)(nil),          // 45: roost.v1.PositionInfo
+	(*WatchResponse)(nil),         // 46: roost.v1.WatchResponse
+	(*Reset)(nil),                 // 47: roost.v1.Reset
+	(*Events)(nil),                // 48: roost.v1.Events
+	(*Heartbeat)(nil),             // 49: roost.v1.Heartbeat
+	(*Ended)(nil),                 // 50: roost.v1.Ended
+	(*GetBlobRequest)(nil),        // 51: roost.v1.GetBlobRequest
+	(*GetBlobResponse)(nil),       // 52: roost.v1.GetBlobResponse
+	nil,                           // 53: roost.v1.ImportSessionResponse.LostEntry
+	(*Model)(nil),                 // 54: roost.v1.Model
+	(*SessionSummary)(nil),        // 55: roost.v1.SessionSummary
+	(*Session)(nil),               // 56: roost.v1.Session
+	(*Position)(nil),              // 57: roost.v1.Position
+	(*Item)(nil),                  // 58: roost.v1.Item
+	(*Event)(nil),                 // 59: roost.v1.Event
 }
 var file_roost_v1_service_proto_depIdxs = []int32{
-	52, // 0: roost.v1.ListModelsResponse.models:type_name -> roost.v1.Model
-	53, // 1: roost.v1.ListSessionsResponse.sessions:type_name -> roost.v1.SessionSummary
-	54, // 2: roost.v1.GetSessionResponse.session:type_name -> roost.v1.Session
-	55, // 3: roost.v1.GetSessionResponse.position:type_name -> roost.v1.Position
-	56, // 4: roost.v1.GetSessionResponse.items:type_name -> roost.v1.Item
-	54, // 5: roost.v1.CreateSessionResponse.session:type_name -> roost.v1.Session
-	55, // 6: roost.v1.CreateSessionResponse.position:type_name -> roost.v1.Position
-	55, // 7: roost.v1.RenameSessionResponse.position:type_name -> roost.v1.Position
-	19, // 8: roost.v1.PromptRequest.attachments:type_name -> roost.v1.Attachment
-	55, // 9: roost.v1.PromptResponse.position:type_name -> roost.v1.Position
-	55, // 10: roost.v1.SteerResponse.position:type_name -> roost.v1.Position
-	55, // 11: roost.v1.AbortResponse.position:type_name -> roost.v1.Position
-	56, // 12: roost.v1.AbortResponse.dropped:type_name -> roost.v1.Item
-	55, // 13: roost.v1.SetModelResponse.position:type_name -> roost.v1.Position
-	55, // 14: roost.v1.SetThinkingResponse.position:type_name -> roost.v1.Position
-	55, // 15: roost.v1.SetModeResponse.position:type_name -> roost.v1.Position
+	54, // 0: roost.v1.ListModelsResponse.models:type_name -> roost.v1.Model
+	55, // 1: roost.v1.ListSessionsResponse.sessions:type_name -> roost.v1.SessionSummary
+	56, // 2: roost.v1.GetSessionResponse.session:type_name -> roost.v1.Session
+	57, // 3: roost.v1.GetSessionResponse.position:type_name -> roost.v1.Position
+	58, // 4: roost.v1.GetSessionResponse.items:type_name -> roost.v1.Item
+	56, // 5: roost.v1.CreateSessionResponse.session:type_name -> roost.v1.Session
+	57, // 6: roost.v1.CreateSessionResponse.position:type_name -> roost.v1.Position
+	57, // 7: roost.v1.RenameSessionResponse.position:type_name -> roost.v1.Position
+	20, // 8: roost.v1.PromptRequest.attachments:type_name -> roost.v1.Attachment
+	57, // 9: roost.v1.PromptResponse.position:type_name -> roost.v1.Position
+	57, // 10: roost.v1.SteerResponse.position:type_name -> roost.v1.Position
+	57, // 11: roost.v1.AbortResponse.position:type_name -> roost.v1.Position
+	58, // 12: roost.v1.AbortResponse.dropped:type_name -> roost.v1.Item
+	57, // 13: roost.v1.SetModelResponse.position:type_name -> roost.v1.Position
+	57, // 14: roost.v1.SetThinkingResponse.position:type_name -> roost.v1.Position
+	57, // 15: roost.v1.SetModeResponse.position:type_name -> roost.v1.Position
 	0,  // 16: roost.v1.AnswerRequest.scope:type_name -> roost.v1.Scope
-	55, // 17: roost.v1.AnswerResponse.position:type_name -> roost.v1.Position
-	55, // 18: roost.v1.RewindResponse.position:type_name -> roost.v1.Position
-	54, // 19: roost.v1.ForkResponse.session:type_name -> roost.v1.Session
-	55, // 20: roost.v1.ForkResponse.position:type_name -> roost.v1.Position
-	55, // 21: roost.v1.CompactResponse.position:type_name -> roost.v1.Position
-	54, // 22: roost.v1.ImportSessionResponse.session:type_name -> roost.v1.Session
-	55, // 23: roost.v1.ImportSessionResponse.position:type_name -> roost.v1.Position
-	51, // 24: roost.v1.ImportSessionResponse.lost:type_name -> roost.v1.ImportSessionResponse.LostEntry
-	55, // 25: roost.v1.WatchRequest.position:type_name -> roost.v1.Position
-	45, // 26: roost.v1.WatchResponse.reset:type_name -> roost.v1.Reset
-	46, // 27: roost.v1.WatchResponse.events:type_name -> roost.v1.Events
-	47, // 28: roost.v1.WatchResponse.heartbeat:type_name -> roost.v1.Heartbeat
-	48, // 29: roost.v1.WatchResponse.ended:type_name -> roost.v1.Ended
-	55, // 30: roost.v1.Reset.position:type_name -> roost.v1.Position
-	1,  // 31: roost.v1.Reset.reason:type_name -> roost.v1.ResetReason
-	54, // 32: roost.v1.Reset.session:type_name -> roost.v1.Session
-	56, // 33: roost.v1.Reset.items:type_name -> roost.v1.Item
-	55, // 34: roost.v1.Events.position:type_name -> roost.v1.Position
-	57, // 35: roost.v1.Events.events:type_name -> roost.v1.Event
-	55, // 36: roost.v1.Heartbeat.position:type_name -> roost.v1.Position
-	2,  // 37: roost.v1.Ended.reason:type_name -> roost.v1.EndReason
-	4,  // 38: roost.v1.SessionService.GetServer:input_type -> roost.v1.GetServerRequest
-	6,  // 39: roost.v1.SessionService.ListModels:input_type -> roost.v1.ListModelsRequest
-	8,  // 40: roost.v1.SessionService.ListSessions:input_type -> roost.v1.ListSessionsRequest
-	10, // 41: roost.v1.SessionService.GetSession:input_type -> roost.v1.GetSessionRequest
-	12, // 42: roost.v1.SessionService.CreateSession:input_type -> roost.v1.CreateSessionRequest
-	14, // 43: roost.v1.SessionService.RenameSession:input_type -> roost.v1.RenameSessionRequest
-	16, // 44: roost.v1.SessionService.DeleteSession:input_type -> roost.v1.DeleteSessionRequest
-	18, // 45: roost.v1.SessionService.Prompt:input_type -> roost.v1.PromptRequest
-	21, // 46: roost.v1.SessionService.Steer:input_type -> roost.v1.SteerRequest
-	23, // 47: roost.v1.SessionService.Abort:input_type -> roost.v1.AbortRequest
-	25, // 48: roost.v1.SessionService.SetModel:input_type -> roost.v1.SetModelRequest
-	27, // 49: roost.v1.SessionService.SetThinking:input_type -> roost.v1.SetThinkingRequest
-	29, // 50: roost.v1.SessionService.SetMode:input_type -> roost.v1.SetModeRequest
-	31, // 51: roost.v1.SessionService.Answer:input_type -> roost.v1.AnswerRequest
-	33, // 52: roost.v1.SessionService.Rewind:input_type -> roost.v1.RewindRequest
-	35, // 53: roost.v1.SessionService.Fork:input_type -> roost.v1.ForkRequest
-	37, // 54: roost.v1.SessionService.Compact:input_type -> roost.v1.CompactRequest
-	39, // 55: roost.v1.SessionService.ExportSession:input_type -> roost.v1.ExportSessionRequest
-	41, // 56: roost.v1.SessionService.ImportSession:input_type -> roost.v1.ImportSessionRequest
-	43, // 57: roost.v1.SessionService.Watch:input_type -> roost.v1.WatchRequest
-	49, // 58: roost.v1.SessionService.GetBlob:input_type -> roost.v1.GetBlobRequest
-	5,  // 59: roost.v1.SessionService.GetServer:output_type -> roost.v1.GetServerResponse
-	7,  // 60: roost.v1.SessionService.ListModels:output_type -> roost.v1.ListModelsResponse
-	9,  // 61: roost.v1.SessionService.ListSessions:output_type -> roost.v1.ListSessionsResponse
-	11, // 62: roost.v1.SessionService.GetSession:output_type -> roost.v1.GetSessionResponse
-	13, // 63: roost.v1.SessionService.CreateSession:output_type -> roost.v1.CreateSessionResponse
-	15, // 64: roost.v1.SessionService.RenameSession:output_type -> roost.v1.RenameSessionResponse
-	17, // 65: roost.v1.SessionService.DeleteSession:output_type -> roost.v1.DeleteSessionResponse
-	20, // 66: roost.v1.SessionService.Prompt:output_type -> roost.v1.PromptResponse
-	22, // 67: roost.v1.SessionService.Steer:output_type -> roost.v1.SteerResponse
-	24, // 68: roost.v1.SessionService.Abort:output_type -> roost.v1.AbortResponse
-	26, // 69: roost.v1.SessionService.SetModel:output_type -> roost.v1.SetModelResponse
-	28, // 70: roost.v1.SessionService.SetThinking:output_type -> roost.v1.SetThinkingResponse
-	30, // 71: roost.v1.SessionService.SetMode:output_type -> roost.v1.SetModeResponse
-	32, // 72: roost.v1.SessionService.Answer:output_type -> roost.v1.AnswerResponse
-	34, // 73: roost.v1.SessionService.Rewind:output_type -> roost.v1.RewindResponse
-	36, // 74: roost.v1.SessionService.Fork:output_type -> roost.v1.ForkResponse
-	38, // 75: roost.v1.SessionService.Compact:output_type -> roost.v1.CompactResponse
-	40, // 76: roost.v1.SessionService.ExportSession:output_type -> roost.v1.ExportSessionResponse
-	42, // 77: roost.v1.SessionService.ImportSession:output_type -> roost.v1.ImportSessionResponse
-	44, // 78: roost.v1.SessionService.Watch:output_type -> roost.v1.WatchResponse
-	50, // 79: roost.v1.SessionService.GetBlob:output_type -> roost.v1.GetBlobResponse
-	59, // [59:80] is the sub-list for method output_type
-	38, // [38:59] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	57, // 17: roost.v1.AnswerResponse.position:type_name -> roost.v1.Position
+	57, // 18: roost.v1.RewindResponse.position:type_name -> roost.v1.Position
+	56, // 19: roost.v1.ForkResponse.session:type_name -> roost.v1.Session
+	57, // 20: roost.v1.ForkResponse.position:type_name -> roost.v1.Position
+	57, // 21: roost.v1.CompactResponse.position:type_name -> roost.v1.Position
+	56, // 22: roost.v1.ImportSessionResponse.session:type_name -> roost.v1.Session
+	57, // 23: roost.v1.ImportSessionResponse.position:type_name -> roost.v1.Position
+	53, // 24: roost.v1.ImportSessionResponse.lost:type_name -> roost.v1.ImportSessionResponse.LostEntry
+	57, // 25: roost.v1.WatchRequest.position:type_name -> roost.v1.Position
+	1,  // 26: roost.v1.PositionInfo.fault:type_name -> roost.v1.PositionFault
+	57, // 27: roost.v1.PositionInfo.earliest:type_name -> roost.v1.Position
+	57, // 28: roost.v1.PositionInfo.latest:type_name -> roost.v1.Position
+	47, // 29: roost.v1.WatchResponse.reset:type_name -> roost.v1.Reset
+	48, // 30: roost.v1.WatchResponse.events:type_name -> roost.v1.Events
+	49, // 31: roost.v1.WatchResponse.heartbeat:type_name -> roost.v1.Heartbeat
+	50, // 32: roost.v1.WatchResponse.ended:type_name -> roost.v1.Ended
+	57, // 33: roost.v1.Reset.position:type_name -> roost.v1.Position
+	2,  // 34: roost.v1.Reset.reason:type_name -> roost.v1.ResetReason
+	56, // 35: roost.v1.Reset.session:type_name -> roost.v1.Session
+	58, // 36: roost.v1.Reset.items:type_name -> roost.v1.Item
+	57, // 37: roost.v1.Events.position:type_name -> roost.v1.Position
+	59, // 38: roost.v1.Events.events:type_name -> roost.v1.Event
+	57, // 39: roost.v1.Heartbeat.position:type_name -> roost.v1.Position
+	3,  // 40: roost.v1.Ended.reason:type_name -> roost.v1.EndReason
+	5,  // 41: roost.v1.SessionService.GetServer:input_type -> roost.v1.GetServerRequest
+	7,  // 42: roost.v1.SessionService.ListModels:input_type -> roost.v1.ListModelsRequest
+	9,  // 43: roost.v1.SessionService.ListSessions:input_type -> roost.v1.ListSessionsRequest
+	11, // 44: roost.v1.SessionService.GetSession:input_type -> roost.v1.GetSessionRequest
+	13, // 45: roost.v1.SessionService.CreateSession:input_type -> roost.v1.CreateSessionRequest
+	15, // 46: roost.v1.SessionService.RenameSession:input_type -> roost.v1.RenameSessionRequest
+	17, // 47: roost.v1.SessionService.DeleteSession:input_type -> roost.v1.DeleteSessionRequest
+	19, // 48: roost.v1.SessionService.Prompt:input_type -> roost.v1.PromptRequest
+	22, // 49: roost.v1.SessionService.Steer:input_type -> roost.v1.SteerRequest
+	24, // 50: roost.v1.SessionService.Abort:input_type -> roost.v1.AbortRequest
+	26, // 51: roost.v1.SessionService.SetModel:input_type -> roost.v1.SetModelRequest
+	28, // 52: roost.v1.SessionService.SetThinking:input_type -> roost.v1.SetThinkingRequest
+	30, // 53: roost.v1.SessionService.SetMode:input_type -> roost.v1.SetModeRequest
+	32, // 54: roost.v1.SessionService.Answer:input_type -> roost.v1.AnswerRequest
+	34, // 55: roost.v1.SessionService.Rewind:input_type -> roost.v1.RewindRequest
+	36, // 56: roost.v1.SessionService.Fork:input_type -> roost.v1.ForkRequest
+	38, // 57: roost.v1.SessionService.Compact:input_type -> roost.v1.CompactRequest
+	40, // 58: roost.v1.SessionService.ExportSession:input_type -> roost.v1.ExportSessionRequest
+	42, // 59: roost.v1.SessionService.ImportSession:input_type -> roost.v1.ImportSessionRequest
+	44, // 60: roost.v1.SessionService.Watch:input_type -> roost.v1.WatchRequest
+	51, // 61: roost.v1.SessionService.GetBlob:input_type -> roost.v1.GetBlobRequest
+	6,  // 62: roost.v1.SessionService.GetServer:output_type -> roost.v1.GetServerResponse
+	8,  // 63: roost.v1.SessionService.ListModels:output_type -> roost.v1.ListModelsResponse
+	10, // 64: roost.v1.SessionService.ListSessions:output_type -> roost.v1.ListSessionsResponse
+	12, // 65: roost.v1.SessionService.GetSession:output_type -> roost.v1.GetSessionResponse
+	14, // 66: roost.v1.SessionService.CreateSession:output_type -> roost.v1.CreateSessionResponse
+	16, // 67: roost.v1.SessionService.RenameSession:output_type -> roost.v1.RenameSessionResponse
+	18, // 68: roost.v1.SessionService.DeleteSession:output_type -> roost.v1.DeleteSessionResponse
+	21, // 69: roost.v1.SessionService.Prompt:output_type -> roost.v1.PromptResponse
+	23, // 70: roost.v1.SessionService.Steer:output_type -> roost.v1.SteerResponse
+	25, // 71: roost.v1.SessionService.Abort:output_type -> roost.v1.AbortResponse
+	27, // 72: roost.v1.SessionService.SetModel:output_type -> roost.v1.SetModelResponse
+	29, // 73: roost.v1.SessionService.SetThinking:output_type -> roost.v1.SetThinkingResponse
+	31, // 74: roost.v1.SessionService.SetMode:output_type -> roost.v1.SetModeResponse
+	33, // 75: roost.v1.SessionService.Answer:output_type -> roost.v1.AnswerResponse
+	35, // 76: roost.v1.SessionService.Rewind:output_type -> roost.v1.RewindResponse
+	37, // 77: roost.v1.SessionService.Fork:output_type -> roost.v1.ForkResponse
+	39, // 78: roost.v1.SessionService.Compact:output_type -> roost.v1.CompactResponse
+	41, // 79: roost.v1.SessionService.ExportSession:output_type -> roost.v1.ExportSessionResponse
+	43, // 80: roost.v1.SessionService.ImportSession:output_type -> roost.v1.ImportSessionResponse
+	46, // 81: roost.v1.SessionService.Watch:output_type -> roost.v1.WatchResponse
+	52, // 82: roost.v1.SessionService.GetBlob:output_type -> roost.v1.GetBlobResponse
+	62, // [62:83] is the sub-list for method output_type
+	41, // [41:62] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_roost_v1_service_proto_init() }
@@ -3236,7 +3389,7 @@ func file_roost_v1_service_proto_init() {
 	}
 	file_roost_v1_event_proto_init()
 	file_roost_v1_session_proto_init()
-	file_roost_v1_service_proto_msgTypes[41].OneofWrappers = []any{
+	file_roost_v1_service_proto_msgTypes[42].OneofWrappers = []any{
 		(*WatchResponse_Reset_)(nil),
 		(*WatchResponse_Events)(nil),
 		(*WatchResponse_Heartbeat)(nil),
@@ -3247,8 +3400,8 @@ func file_roost_v1_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_v1_service_proto_rawDesc), len(file_roost_v1_service_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   49,
+			NumEnums:      4,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
