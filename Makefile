@@ -54,8 +54,8 @@ interop-sdk: build ## Cursor's own SDK, installed in SDK, against this build
 simulate: ## run the simulation for SEEDS, the same way each time
 	go run ./simulate -seeds $(SEEDS)
 
-kill: build ## the kill tests, more often than the tests run them
-	go test ./internal/server -run Kill -count=5 -v
+kill: ## 500 ends of a server under the load of 50 sessions
+	ROOST_KILLS=500 ROOST_CLIENTS=50 go test ./internal/server -run TestKillStorm -count=1 -timeout 60m -v
 
 powerloss: ## 20,000 losses of power in the event log's tests
 	ROOST_POWERLOSS=20000 go test ./internal/eventlog/sqlitelog/powerloss -timeout 60m -v

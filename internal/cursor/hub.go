@@ -62,6 +62,8 @@ type hub struct {
 	wires        map[*wire]bool // that are not over
 	placeholders int            // how many of them have not started
 	closed       bool
+	readers      int           // streams that are being written
+	drained      chan struct{} // closed when none is any more, after closed
 }
 
 func newHub(opt hubOptions) *hub {
@@ -82,7 +84,7 @@ func newHub(opt hubOptions) *hub {
 	if opt.EventStream == nil {
 		opt.EventStream = func(cursorwire.Headers) bool { return false }
 	}
-	h := &hub{opt: opt, lines: make(map[string]*line), wires: make(map[*wire]bool)}
+	h := &hub{opt: opt, lines: make(map[string]*line), wires: make(map[*wire]bool), drained: make(chan struct{})}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
 }
@@ -100,11 +102,17 @@ var (
 	errClosing = cursorwire.Interrupted("the server is shutting down")
 )
 
+// lastWords is how long the streams may take to write their ends when the server closes.
+const lastWords = time.Second
+
 // Close ends every stream with an error that has its client try again, and returns when no driver
-// runs any more.
+// runs any more and the clients have been told.
 func (h *hub) Close() {
 	h.mu.Lock()
-	h.closed = true
+	if !h.closed {
+		h.closed = true
+		h.drain()
+	}
 	var waiting []*wire
 	for w := range h.wires {
 		waiting = append(waiting, w)
@@ -115,6 +123,30 @@ func (h *hub) Close() {
 	}
 	h.cancel()
 	h.work.Wait()
+	select {
+	case <-h.drained:
+	case <-time.After(lastWords):
+	}
+}
+
+// reading notes that a stream is being written, until the function it returns is called.
+func (h *hub) reading() (done func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readers++
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.readers--
+		h.drain()
+	}
+}
+
+// drain is called with the lock held.
+func (h *hub) drain() {
+	if h.closed && h.readers == 0 && !isClosed(h.drained) {
+		close(h.drained)
+	}
 }
 
 // admit makes the wire of a request id. One that is not about to start is a placeholder.

@@ -47,6 +47,7 @@ func startStream(w http.ResponseWriter, contentType string) *http.ResponseContro
 // soon as no other reader does. It reports false, and has written nothing, when another reader has had
 // all of it. Whatever happens, the last thing that is written is an end.
 func (s *stream) serve(ctx context.Context) bool {
+	defer s.hub.reading()()
 	me, ok := s.wire.read(ctx, s.control)
 	if !ok {
 		s.farewell(ctx)

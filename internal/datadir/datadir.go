@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // lockName is the file that a running process holds locked. It stays when the process ends;
@@ -108,7 +109,7 @@ func acquire(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock data directory: %w", err)
 	}
-	switch err := lockFile(f); {
+	switch err := waitLock(f); {
 	case errors.Is(err, errLocked):
 		held := &InUseError{Dir: path, PID: readPID(f)}
 		return nil, errors.Join(held, f.Close())
@@ -119,6 +120,23 @@ func acquire(path string) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("lock data directory %s: %w", path, err), f.Close())
 	}
 	return f, nil
+}
+
+// A process that was killed while it started a program may leave its lock to that program for the
+// moment in which it becomes another one. So the lock of a holder that has ended is waited for.
+const (
+	lockWait = 3 * time.Second
+	lockPoll = 5 * time.Millisecond
+)
+
+// waitLock locks f, or returns errLocked when somebody has it.
+func waitLock(f *os.File) error {
+	for end := time.Now().Add(lockWait); ; time.Sleep(lockPoll) {
+		err := lockFile(f)
+		if !errors.Is(err, errLocked) || alive(readPID(f)) || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // writePID is for the message of a second process only.

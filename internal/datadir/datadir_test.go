@@ -14,9 +14,17 @@ import (
 // holdDir turns this test binary into a process that holds a data directory.
 const holdDir = "ROOST_TEST_HOLD_DIR"
 
+// holdHeir makes that process start a program that inherits the lock and ends after so many seconds.
+const holdHeir = "ROOST_TEST_HOLD_HEIR"
+
 func TestMain(m *testing.M) {
 	if path := os.Getenv(holdDir); path != "" {
-		_, err := Open(path)
+		d, err := Open(path)
+		if heir := os.Getenv(holdHeir); heir != "" && err == nil {
+			cmd := exec.Command("sleep", heir)
+			cmd.ExtraFiles = []*os.File{d.lock}
+			err = cmd.Start()
+		}
 		fmt.Println("open:", err)
 		_, _ = bufio.NewReader(os.Stdin).ReadByte() // until the parent ends it
 		os.Exit(0)
@@ -63,28 +71,8 @@ func TestOpenRefusesWhileAnotherProcessLives(t *testing.T) {
 	if err := os.Chmod(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), holdDir+"="+path)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "open: <nil>\n" {
-		t.Fatalf("%q %v", line, err)
-	}
-	_, err = Open(path)
+	cmd := hold(t, path)
+	_, err := Open(path)
 	if want := fmt.Sprintf("another roost (pid %d) uses %s", cmd.Process.Pid, path); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -98,6 +86,58 @@ func TestOpenRefusesWhileAnotherProcessLives(t *testing.T) {
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// hold starts a process that has a directory open.
+func hold(t *testing.T, path string, env ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(append(os.Environ(), holdDir+"="+path), env...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close() })
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "open: <nil>\n" {
+		t.Fatalf("%q %v", line, err)
+	}
+	return cmd
+}
+
+// A process that was killed may leave its lock to a program that it was starting. The next one waits for
+// that, but not for ever.
+func TestOpenWaitsForTheLockOfADeadProcess(t *testing.T) {
+	for seconds, free := range map[string]bool{"0.3": true, "5": false} {
+		t.Run(seconds, func(t *testing.T) {
+			path := t.TempDir()
+			if err := os.Chmod(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			cmd := hold(t, path, holdHeir+"="+seconds)
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = cmd.Process.Wait() // it was killed; its heir may have the pipes still
+			d, err := Open(path)
+			if _, held := errors.AsType[*InUseError](err); free != (err == nil) || !free && !held {
+				t.Fatalf("got %v", err)
+			}
+			if free {
+				_ = d.Close()
+			}
+		})
 	}
 }
 

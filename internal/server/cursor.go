@@ -26,9 +26,7 @@ func (s *Server) cursor(engine *actor.Engine, models *models, blobs blob.Store) 
 	if cfg.Web.Search.Provider != "" {
 		opt.Search = runTool(webtool.NewSearch(searching(cfg.Web.Search)), "query")
 	}
-	front := cursor.New(opt)
-	s.onClose(func(context.Context) error { front.Close(); return nil })
-	return front
+	return cursor.New(opt)
 }
 
 // runTool makes a function of a tool with one argument.

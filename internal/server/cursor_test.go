@@ -291,6 +291,34 @@ func TestCursorKill(t *testing.T) {
 	}
 }
 
+// A server that is told to end closes what is open at its clients before it goes: none of them sees a
+// broken rule.
+func TestCursorTerm(t *testing.T) {
+	for name, opt := range transports {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t, "rules: [{default: true, passes: [[{think: hm}, {tool: {name: mcp_custom-user-tools_wait, input: {}}}], [{text: done}]]}]")
+			h.start()
+			running, goOn := newLatch(), make(chan struct{})
+			opt.Tools = []cursortest.Tool{{Name: "wait", Call: func(context.Context, map[string]any) (string, error) {
+				running.open()
+				<-goOn
+				return "waited", nil
+			}}}
+			opt.Backoff, opt.RetryCanceled = 300*time.Millisecond, true
+			c := h.editor(opt)
+			wait := h.began(c, cursortest.Prompt{Text: "go"})
+			running.wait(h)
+			h.stop(syscall.SIGTERM)
+			close(goOn)
+			h.start()
+			r, err := wait()
+			if err != nil || len(r.Violations) > 0 || r.Text != "done" || len(r.Attempts) < 2 {
+				t.Errorf("%v, violations %q; %s", err, r.Violations, explain(r))
+			}
+		})
+	}
+}
+
 // A pi client watches a session that a Cursor client drives, and steers it.
 func TestCursorSessionSteeredFromPi(t *testing.T) {
 	h := newHome(t, `

@@ -164,8 +164,12 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.background(s.keeper(engine, log, dir.Join("outputs")).run)
 
-	// 8. Doors open.
-	return s.listen(front, s.routes(api, front, conversations), dir)
+	// 8. Doors open. At the end conversations are told before their connections are gone.
+	if err := s.listen(front, s.routes(api, front, conversations), dir); err != nil {
+		return err
+	}
+	s.onClose(func(context.Context) error { conversations.Close(); return nil })
+	return nil
 }
 
 // background runs f until the server closes.

@@ -6,6 +6,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -121,5 +123,32 @@ func TestRefusal(t *testing.T) {
 	e, ok := errors.AsType[*cursorwire.Error](err)
 	if !ok || e.Code != cursorwire.Unimplemented || len(res.Attempts) != 4 {
 		t.Errorf("%d attempts, %v", len(res.Attempts), err)
+	}
+}
+
+// A server that dies while it has a request in hand closes the connection without a word. That is no
+// clean end of the stream.
+func TestCutRequest(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != cursorwire.PathBidiAppend {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			return
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = conn.Close()
+	}))
+	defer server.Close()
+	c := New(Options{BaseURL: server.URL, NoRetry: true})
+	defer c.Close()
+	res, err := c.Run(t.Context(), Prompt{Text: "hi"})
+	f, ok := errors.AsType[*Failure](err)
+	if !ok || f.Class != TransportError || res.Attempts[0].Err == nil || len(res.Violations) > 0 {
+		t.Errorf("%v, attempt %v, violations %q", err, res.Attempts[0].Err, res.Violations)
 	}
 }

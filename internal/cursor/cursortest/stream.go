@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -113,7 +114,11 @@ func (c *Client) post(ctx context.Context, path string, h http.Header, body io.R
 		return nil, err
 	}
 	req.Header = h
-	return c.http.Do(req)
+	resp, err := c.http.Do(req)
+	if errors.Is(err, io.EOF) { // a request that was cut off is not the clean end of a stream
+		err = fmt.Errorf("%w: %s", io.ErrUnexpectedEOF, err.Error())
+	}
+	return resp, err
 }
 
 func zip(data []byte) []byte {
