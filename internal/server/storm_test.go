@@ -38,7 +38,7 @@ type storm struct {
 // sentMessage is a message that a client has sent.
 type sentMessage struct {
 	session string
-	acked   bool // the server has said that it has it
+	acked   bool  // the server has said that it has it
 	before  int64 // ends of the process before it was sent
 	ended   int64 // and before its run had ended; -1 as long as it has not
 }

@@ -131,7 +131,7 @@ func TestRefusal(t *testing.T) {
 func TestCutRequest(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != cursorwire.PathBidiAppend {
-			w.WriteHeader(http.StatusOK)
+			w.Header().Set("Content-Type", cursorwire.Proto.StreamType())
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 			return
