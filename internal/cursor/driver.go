@@ -154,6 +154,10 @@ func (d *driver) pump(ctx context.Context, limit time.Duration, ok func() bool) 
 			return false, nil
 		}
 		timer.Reset(d.sleep(now, end))
+		news, room := d.follow.news, d.link.Room()
+		if room != nil {
+			news = nil
+		}
 		var err error
 		select {
 		case r, open := <-inbox:
@@ -162,8 +166,9 @@ func (d *driver) pump(ctx context.Context, limit time.Duration, ok func() bool) 
 				break
 			}
 			err = d.receiveAll(ctx, r, inbox)
-		case n := <-d.follow.news:
+		case n := <-news:
 			err = d.update(ctx, n)
+		case <-room:
 		case f := <-d.back:
 			err = f()
 		case <-connected:

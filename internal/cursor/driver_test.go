@@ -69,7 +69,10 @@ type tie struct {
 	once      sync.Once
 	mute      bool // blobs are not answered
 
+	room chan struct{}
+
 	mu    sync.Mutex
+	full  bool // the client takes nothing for now
 	sent  []*agentv1.AgentServerMessage
 	mark  uint64
 	ended bool
@@ -80,6 +83,7 @@ func (s *scene) connect() *tie { return s.connectAs(&tie{}) }
 
 func (s *scene) connectAs(l *tie) *tie {
 	l.in, l.connected, l.gone = make(chan received, 64), make(chan struct{}), make(chan struct{})
+	l.room = make(chan struct{}, 1)
 	close(l.connected)
 	s.server.hub.work.Go(func() { s.server.drive(s.server.hub.ctx, l) })
 	return l
@@ -91,6 +95,24 @@ func (l *tie) Received() <-chan received                  { return l.in }
 func (l *tie) Connected() <-chan struct{}                 { return l.connected }
 func (l *tie) Gone() <-chan struct{}                      { return l.gone }
 func (l *tie) SetJournal(func(seq int64, d []byte) error) {}
+
+func (l *tie) Room() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.full {
+		return l.room
+	}
+	return nil
+}
+
+// fill has the client take nothing, or all of it again.
+func (l *tie) fill(full bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.full = full; !full {
+		l.room <- struct{}{}
+	}
+}
 
 func (l *tie) Written() uint64 {
 	l.mu.Lock()
@@ -304,5 +326,58 @@ func TestResumeOfALostMessage(t *testing.T) {
 				time.Sleep(lastWrites)
 			})
 		})
+	}
+}
+
+// A client that does not read for a while has nothing queued for it meanwhile but a little: what happens
+// waits in the event log. When it reads again it gets all of it.
+func TestReaderThatRests(t *testing.T) {
+	const words = 200_000
+	play(t, "rules: [{default: true, passes: [[{text: first, every: 1s}, {text: ' word', repeat: 200000}]]}]", func(s *scene) {
+		l := s.connect()
+		l.say(start(userMessage("go")))
+		l.messages()
+		l.fill(true)
+		for range 100 {
+			if state, err := s.engine.State(context.Background(), "c"); err == nil && state.Run == nil {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		if said, ended := l.text(); ended || len(said) > maxBacklog {
+			s.t.Errorf("%d bytes were queued for a client that reads nothing, ended %v", len(said), ended)
+		}
+		l.fill(false)
+		time.Sleep(lastCheckpoint)
+		if said, ended := l.text(); said != "first"+strings.Repeat(" word", words) || !ended {
+			s.t.Errorf("%d bytes, ended %v", len(said), ended)
+		}
+		time.Sleep(lastWrites)
+	})
+}
+
+// What is queued for a client has a size; beyond it there is no room until it was taken.
+func TestRoom(t *testing.T) {
+	w := newWire("r")
+	text := strings.Repeat("x", 1000)
+	m := &agentv1.AgentServerMessage{Message: &agentv1.AgentServerMessage_InteractionUpdate{InteractionUpdate: &agentv1.InteractionUpdate{
+		Message: &agentv1.InteractionUpdate_TextDelta{TextDelta: &agentv1.TextDeltaUpdate{Text: text}},
+	}}}
+	n := 0
+	for ; w.Room() == nil; n++ {
+		w.Send(m, 0)
+	}
+	if size := n * len(text); size > maxBacklog || size < maxBacklog/2 {
+		t.Errorf("%d bytes were queued", size)
+	}
+	room := w.Room()
+	b, _ := w.out.take()
+	select {
+	case <-room:
+	default:
+		t.Error("no sign that there is room again")
+	}
+	if w.Room() != nil || len(b.messages) == 0 {
+		t.Errorf("no room after %d of %d messages were taken", len(b.messages), n)
 	}
 }

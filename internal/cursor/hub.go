@@ -26,6 +26,10 @@ const (
 	// beyond them loses its link and comes back.
 	maxQueuedBytes    = 64 << 20
 	maxQueuedMessages = 20_000
+	// maxBacklog is how many bytes may wait before its driver reads no more of what happens, and
+	// queuedCost what a message costs besides its text. What happens waits in the event log then.
+	maxBacklog = 256 << 10
+	queuedCost = 64
 	// maxWrite is how many bytes are written at once, unless one message is longer.
 	maxWrite = 256 << 10
 

@@ -25,6 +25,9 @@ type link interface {
 	// Send queues m for the client and never blocks; a client that does not read loses the link.
 	// Mark is how far m brings the client, or 0.
 	Send(m *agentv1.AgentServerMessage, mark uint64)
+	// Room returns nil while there is room for what can wait, and otherwise a channel that is signalled
+	// when there is: whoever sends what happens as fast as it happens asks first.
+	Room() <-chan struct{}
 	// Written returns the greatest mark of what was written to the client's socket.
 	Written() uint64
 	// SetJournal says how to keep a message that arrived before its predecessors, so that it can

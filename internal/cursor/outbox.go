@@ -25,6 +25,7 @@ type batch struct {
 // outbox is what is queued for a client. It is safe for concurrent use.
 type outbox struct {
 	news chan struct{} // has room for one signal
+	room chan struct{} // as well: there is room again
 
 	mu      sync.Mutex
 	queue   []outgoing
@@ -81,8 +82,27 @@ func (o *outbox) take() (batch, bool) {
 		o.queue = nil // frees what was written
 	}
 	o.bytes -= size
+	if !o.fullLocked() {
+		select {
+		case o.room <- struct{}{}:
+		default:
+		}
+	}
 	return b, n > 0 || b.last
 }
+
+// waitForRoom returns nil while there is room for what can wait, and otherwise a channel that is
+// signalled when there is.
+func (o *outbox) waitForRoom() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.fullLocked() {
+		return o.room
+	}
+	return nil
+}
+
+func (o *outbox) fullLocked() bool { return o.bytes+queuedCost*len(o.queue) > maxBacklog }
 
 // wrote notes that what was taken has reached the socket.
 func (o *outbox) wrote(b batch) {

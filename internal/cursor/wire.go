@@ -34,7 +34,7 @@ var _ link = (*wire)(nil)
 
 func newWire(id string) *wire {
 	w := &wire{id: id, connected: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{}), turn: make(chan struct{}, 1)}
-	w.out.news = make(chan struct{}, 1)
+	w.out.news, w.out.room = make(chan struct{}, 1), make(chan struct{}, 1)
 	return w
 }
 
@@ -64,6 +64,9 @@ func (w *wire) Send(m *agentv1.AgentServerMessage, mark uint64) {
 		w.leave()
 	}
 }
+
+// Room implements link.
+func (w *wire) Room() <-chan struct{} { return w.out.waitForRoom() }
 
 // Written implements link.
 func (w *wire) Written() uint64 { return w.out.mark() }
