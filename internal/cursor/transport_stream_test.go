@@ -424,3 +424,30 @@ func TestClosed(t *testing.T) {
 		}
 	})
 }
+
+// A fault in one run ends that run, and has its client try again; the others go on.
+func TestPanicEndsOneRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(hubOptions{Drive: func(ctx context.Context, l link) {
+			if l.RequestID() == "bad" {
+				panic("a fault")
+			}
+			echo(ctx, l)
+		}})
+		bad, good := newSocket(), newSocket()
+		badEnded, goodEnded := openSSE(t.Context(), h, bad, "bad"), openSSE(t.Context(), h, good, "good")
+		for _, id := range []string{"bad", "good"} {
+			post(t.Context(), h, id, 0, runRequest("go"))
+		}
+		<-badEnded
+		if _, end, ended := bad.envelopes(t); !ended || end == nil || end.Code != cursorwire.Unavailable {
+			t.Errorf("ended %v with %v", ended, end)
+		}
+		synctest.Wait()
+		if sent, _, _ := good.envelopes(t); len(sent) == 0 {
+			t.Error("the other run does not go on")
+		}
+		h.Close()
+		<-goodEnded
+	})
+}

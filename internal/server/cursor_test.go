@@ -227,6 +227,13 @@ func TestCursorKill(t *testing.T) {
 			text: "thanks",
 			pi:   "assistant complete: thanks\n",
 		},
+		"question before another": {
+			script: "rules: [{default: true, passes: [[{tool: {name: AskQuestion, input: {questions: [{id: q, prompt: which, options: [{id: a, label: A}, {id: b, label: B}]}]}}}], [{tool: {name: AskQuestion, input: {questions: [{id: r, prompt: where, options: [{id: c, label: C}, {id: d, label: D}]}]}}}], [{text: 'both, ${tool2}'}]]}]",
+			at: func(m *agentv1.AgentServerMessage) bool {
+				return m.GetInteractionQuery().GetAskQuestionInteractionQuery() != nil
+			},
+			text: "both, ",
+		},
 		"checkpoint": {
 			script: "rules: [{default: true, passes: [[{tool: {name: Ls, input: {path: .}}}], [{text: done}]]}]",
 			at:     func(m *agentv1.AgentServerMessage) bool { return m.GetKvServerMessage().GetSetBlobArgs() != nil },
