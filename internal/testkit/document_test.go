@@ -86,3 +86,34 @@ func TestSecurityNamesTests(t *testing.T) {
 		t.Errorf("only %d tests are named", n)
 	}
 }
+
+// Every problem of the sections that concern all protocols has a cell for each of them, with a test or
+// a reason why there is none.
+func TestProblemsByProtocol(t *testing.T) {
+	root := moduleRoot(t)
+	text := readDocument(t, root, "problems-by-protocol.md")
+	row := regexp.MustCompile(`(?m)^\| (\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$`)
+	var numbers []int
+	for _, m := range row.FindAllStringSubmatch(text, -1) {
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers = append(numbers, n)
+		for _, cell := range m[3:] {
+			if !testNames.MatchString(cell) && !strings.Contains(cell, "– ") {
+				t.Errorf("problem %d: the cell %q has neither a test nor a reason", n, cell)
+			}
+		}
+	}
+	var want []int
+	for n := 1; n <= 31; n++ { // sections A and B
+		want = append(want, n)
+	}
+	if want = append(want, 52, 53, 54); !slices.Equal(numbers, want) { // section F
+		t.Errorf("problems %v, want %v", numbers, want)
+	}
+	if n := checkTestNames(t, root, "problems-by-protocol.md", text); n < 3*len(want) {
+		t.Errorf("only %d tests are named", n)
+	}
+}
