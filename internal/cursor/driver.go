@@ -87,8 +87,21 @@ func (d *driver) drive(ctx context.Context) {
 		ack(nil)
 	}
 	d.interrupt(err)
-	d.detach() //nolint:contextcheck // it has a time of its own, when the drive's is over
 	d.link.End(d.ending(err))
+	if !errors.Is(err, errTaken) { // whose client is elsewhere
+		d.drain()
+	}
+	d.detach() //nolint:contextcheck // it has a time of its own, when the drive's is over
+}
+
+// drain waits a moment until the client has what is queued for it, so that what it was told is known.
+func (d *driver) drain() {
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	select {
+	case <-d.link.Gone():
+	case <-timer.C:
+	}
 }
 
 // interrupt closes what is open at a client whose stream ends with an error.

@@ -288,18 +288,21 @@ func (s *storm) transcript(id string, items []*roostv1.Item, found map[string]in
 }
 
 // words checks that the words about each message are said in their order, and once.
-func (s *storm) words(who, text string, last map[string]int) {
+func (s *storm) words(who, text string, last map[string]int) (ok bool) {
+	ok = true
 	for word := range strings.FieldsSeq(text) {
-		about, number, ok := strings.Cut(word, "w")
+		about, number, _ := strings.Cut(word, "w")
 		n, err := strconv.Atoi(number)
-		if !ok || err != nil {
+		if err != nil {
 			continue // of the server
 		}
 		if n <= last[about] {
+			ok = false
 			s.fail("%s: %s after word %d of %s in %q", who, word, last[about], about, text)
 		}
 		last[about] = n
 	}
+	return ok
 }
 
 func blocksOf(blocks []*roostv1.Block) string {

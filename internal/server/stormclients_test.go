@@ -154,7 +154,7 @@ func (s *storm) driveCursor(n int) func() {
 	}}
 	c := cursortest.New(cursortest.Options{
 		BaseURL: s.h.url, Token: strings.TrimSpace(string(token)), Model: "test/m", Dir: s.h.workspace(),
-		HTTP2: n%4 == 1, RetryCanceled: true, Backoff: 200 * time.Millisecond, Tools: []cursortest.Tool{deploy},
+		HTTP2: n%4 == 1, RetryCanceled: true, Backoff: 25 * time.Millisecond, Tools: []cursortest.Tool{deploy},
 	})
 	return func() {
 		defer c.Close()
@@ -175,7 +175,9 @@ func (s *storm) cursorTurn(c *cursortest.Client) {
 	for _, v := range r.Violations {
 		s.fail("violation %q; %s", v, explain(r))
 	}
-	s.words("a Cursor client", r.Text, make(map[string]int))
+	if !s.words("a Cursor client", r.Text, make(map[string]int)) {
+		s.fail("%s", explain(r))
+	}
 	if err != nil {
 		pause(ctx, 100*time.Millisecond) // its retries are used up; a person tries again
 		return
