@@ -42,13 +42,19 @@ func fit(samples []sample, f func(sample) float64) trend {
 		d := x.at.Hours() - t
 		tt, ty = tt+d*d, ty+d*(f(x)-y)
 	}
-	slope, rest := ty/tt, 0.0
+	slope, rest, next, before := ty/tt, 0.0, 0.0, 0.0
 	for _, x := range samples {
 		d := f(x) - y - slope*(x.at.Hours()-t)
-		rest += d * d
+		rest, next, before = rest+d*d, next+d*before, d
+	}
+	// What is high now is likely to be high a minute later as well, because clients stay for a while: then
+	// the samples say less than as many independent ones.
+	alike := 0.0
+	if rest > 0 {
+		alike = min(max(next/rest, 0), 0.9)
 	}
 	return trend{
-		mean: y, slope: slope, error: math.Sqrt(rest / (n - 2) / tt),
+		mean: y, slope: slope, error: math.Sqrt(rest / (n - 2) / tt * (1 + alike) / (1 - alike)),
 		hours: (samples[len(samples)-1].at - samples[0].at).Hours(),
 	}
 }
