@@ -32,7 +32,7 @@ func TestFit(t *testing.T) {
 		"grows a little":   {func(i int) float64 { return 100 + float64(i)/10 }, 6, true},
 		"leaks":            {func(i int) float64 { return 100 + float64(i) }, 60, false},
 		"leaks with noise": {func(i int) float64 { return 100 + float64(i) + noise[i%8] }, 60, false},
-		"a slow wave":      {func(i int) float64 { return 100 + 20*math.Sin(2*math.Pi*float64(i+16)/36) }, 24, true},
+		"a slow wave":      {func(i int) float64 { return 100 + 20*math.Sin(2*math.Pi*float64(i+16)/36) }, 43, true},
 		"chance":           {func(i int) float64 { return 1 + noise[i%8] }, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
