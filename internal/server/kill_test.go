@@ -81,6 +81,11 @@ func TestKillAtEveryPoint(t *testing.T) {
 		before func(h *home, c *pi.Client, id string) // brings the session to the point
 		want   string
 	}{
+		"a prompt that was accepted is begun": {
+			"rules: [{default: true, passes: [[{delay: 100ms}, {text: answer}]]}]",
+			func(*home, *pi.Client, string) {},
+			"user: go\nassistant complete: answer\n",
+		},
 		"an answer that has shown nothing is asked for again": {
 			"rules: [{default: true, passes: [[{delay: 1s}, {text: answer}]]}]",
 			func(h *home, c *pi.Client, id string) {
