@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -21,21 +22,43 @@ import (
 // A tool that may be repeated was running: it runs again, and its result is that of a call that nothing has
 // interrupted.
 func TestKillDuringARepeatableTool(t *testing.T) {
-	h := newHome(t, "rules: [{default: true, passes: [[{tool: {name: grep, input: {pattern: needle, path: hay}}}], [{text: 'it said ${tool1}'}]]}]")
-	h.write("hay", strings.Repeat(strings.Repeat("straw ", 200)+"\n", 20_000)+"needle\n")
+	h := newHome(t, "")
+	h.scripted("rules: [{default: true, passes: [[{tool: {name: mcp__eye__look, input: {dir: "+h.dir+"}}}], [{text: 'it has ${tool1}'}]]}]", `
+mcp_servers:
+  eye: {command: `+os.Args[0]+`, env: {`+childMCP+`: "1"}, trust_annotations: true}
+`)
 	h.start()
 	c := h.dial()
 	id := h.create(c, "go")
-	h.until(c, id, "the call", func(v *pi.View) bool { return strings.Contains(tell(v), "call grep") })
+	h.looked(1)
 	h.restart()
+	h.looked(2)
+	h.write("go", "")
 	c = h.dial()
 	h.attach(c, id)
 	h.until(c, id, "the end of the run", idle)
 	c.With(id, func(v *pi.View) {
-		if got := tell(v); strings.Count(got, "grep complete: ") != 1 || strings.Count(got, "it said ") != 1 || strings.Contains(got, "nterrupted") || !strings.Contains(got, "needle") {
-			t.Errorf("transcript:\n%s", got)
+		if got, want := tell(v), "user: go\nassistant complete: call mcp__eye__look\nmcp__eye__look complete: seen\nassistant complete: it has seen\n"; got != want {
+			t.Errorf("transcript:\n%swant:\n%s", got, want)
 		}
 	})
+}
+
+// looked waits until a tool has begun to run so often.
+func (h *home) looked(times int) {
+	h.t.Helper()
+	ctx, tick := h.context(), time.NewTicker(10*time.Millisecond)
+	defer tick.Stop()
+	for {
+		if b, _ := os.ReadFile(filepath.Join(h.dir, "looked")); len(b) == 2*times {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			h.t.Fatalf("the tool has not run %d times; the log:\n%s", times, h.read("log"))
+		}
+	}
 }
 
 // An abort was acknowledged and its tool had not ended: the run ends as aborted, and the model is not asked.
