@@ -87,8 +87,24 @@ func (d *driver) drive(ctx context.Context) {
 		ack(nil)
 	}
 	d.interrupt(err)
-	d.detach() //nolint:contextcheck // it has a time of its own, when the drive's is over
 	d.link.End(d.ending(err))
+	d.awaitLastWords(err)
+	d.detach() //nolint:contextcheck // it has a time of its own, when the drive's is over
+}
+
+// awaitLastWords waits until what is queued has been written, which counts as what the client has been
+// told: it would be told it again. It waits for no client that has left, and not long for any other.
+func (d *driver) awaitLastWords(err error) {
+	if errors.Is(err, errGone) || errors.Is(err, errTaken) {
+		return
+	}
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	select {
+	case <-d.link.Gone():
+	case <-d.taken:
+	case <-timer.C:
+	}
 }
 
 // interrupt closes what is open at a client whose stream ends with an error.
