@@ -39,29 +39,6 @@ func serveMCP() {
 	mcp.AddTool(server, &mcp.Tool{Name: "greet"}, func(_ context.Context, _ *mcp.CallToolRequest, in greeting) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello " + in.Name}}}, nil, nil
 	})
-	type place struct {
-		Dir string `json:"dir"`
-	}
-	// look may be repeated. It notes that it runs, and goes on once there is a file.
-	look := &mcp.Tool{Name: "look", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
-	mcp.AddTool(server, look, func(ctx context.Context, _ *mcp.CallToolRequest, in place) (*mcp.CallToolResult, any, error) {
-		f, err := os.OpenFile(filepath.Join(in.Dir, "looked"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, nil, err
-		}
-		_, err = f.WriteString("x\n")
-		for tick := time.NewTicker(10 * time.Millisecond); err == nil; {
-			if _, gone := os.Stat(filepath.Join(in.Dir, "go")); gone == nil {
-				break
-			}
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				err = ctx.Err()
-			}
-		}
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "seen"}}}, nil, errors.Join(err, f.Close())
-	})
 	_ = server.Run(context.Background(), &mcp.StdioTransport{}) // ends with its input
 }
 

@@ -2,7 +2,8 @@ package server
 
 import (
 	"errors"
-	"os"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -22,43 +23,42 @@ import (
 // A tool that may be repeated was running: it runs again, and its result is that of a call that nothing has
 // interrupted.
 func TestKillDuringARepeatableTool(t *testing.T) {
+	asked, answer := make(chan struct{}, 9), make(chan struct{})
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		select {
+		case <-answer:
+			_, _ = w.Write([]byte("seen"))
+		case <-r.Context().Done():
+		}
+	}))
+	defer page.Close()
 	h := newHome(t, "")
-	h.scripted("rules: [{default: true, passes: [[{tool: {name: mcp__eye__look, input: {dir: "+h.dir+"}}}], [{text: 'it has ${tool1}'}]]}]", `
-mcp_servers:
-  eye: {command: `+os.Args[0]+`, env: {`+childMCP+`: "1"}, trust_annotations: true}
-`)
+	h.scripted("rules: [{default: true, passes: [[{tool: {name: fetch, input: {url: "+page.URL+"}}}], [{text: 'done'}]]}]",
+		"web: {allow_private: true}\npermissions: {without_client: allow}\n")
 	h.start()
 	c := h.dial()
 	id := h.create(c, "go")
-	h.looked(1)
+	fetched := func(what string) {
+		t.Helper()
+		select {
+		case <-asked:
+		case <-h.context().Done():
+			c.With(id, func(v *pi.View) { t.Fatalf("%s has not come:\n%s\n%s", what, tell(v), h.read("log")) })
+		}
+	}
+	fetched("the request")
 	h.restart()
-	h.looked(2)
-	h.write("go", "")
+	fetched("the request after the kill")
+	close(answer)
 	c = h.dial()
 	h.attach(c, id)
 	h.until(c, id, "the end of the run", idle)
 	c.With(id, func(v *pi.View) {
-		if got, want := tell(v), "user: go\nassistant complete: call mcp__eye__look\nmcp__eye__look complete: seen\nassistant complete: it has seen\n"; got != want {
-			t.Errorf("transcript:\n%swant:\n%s", got, want)
+		if got := tell(v); strings.Count(got, "fetch complete: ") != 1 || !strings.Contains(got, "seen") || !strings.HasSuffix(got, "assistant complete: done\n") {
+			t.Errorf("transcript:\n%s", got)
 		}
 	})
-}
-
-// looked waits until a tool has begun to run so often.
-func (h *home) looked(times int) {
-	h.t.Helper()
-	ctx, tick := h.context(), time.NewTicker(10*time.Millisecond)
-	defer tick.Stop()
-	for {
-		if b, _ := os.ReadFile(filepath.Join(h.dir, "looked")); len(b) == 2*times {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			h.t.Fatalf("the tool has not run %d times; the log:\n%s", times, h.read("log"))
-		}
-	}
 }
 
 // An abort was acknowledged and its tool had not ended: the run ends as aborted, and the model is not asked.
