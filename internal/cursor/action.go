@@ -63,7 +63,8 @@ func (d *driver) start(ctx context.Context) (bool, error) {
 }
 
 func (d *driver) compact(ctx context.Context) (bool, error) {
-	_, err := d.server.opt.Engine.Do(ctx, d.id, session.Compact{})
+	r, err := d.server.opt.Engine.Do(ctx, d.id, session.Compact{})
+	d.compaction = r.Run
 	if e, ok := errors.AsType[*session.Error](err); ok && e.Kind == session.Invalid {
 		return false, nil // there is nothing to compact
 	}

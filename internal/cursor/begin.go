@@ -229,7 +229,7 @@ func (d *driver) attach(ctx context.Context, fresh bool) error {
 	switch {
 	case mark.Run == s.LastRun:
 		d.takeUp(s, mark)
-	case fresh && s.Run == nil: // it is over already, and so is another
+	case fresh && s.Run == nil && s.LastRun != d.compaction: // it is over already, and so is another
 		return d.nothingToDo(ctx)
 	}
 	d.ckpt.turns = d.attempt.told

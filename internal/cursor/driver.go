@@ -31,6 +31,7 @@ type driver struct {
 	id           session.ID
 	attempt      attempt
 	images       bool                    // the model takes pictures
+	compaction   session.RunID           // that this client has asked for; 0 for none
 	instructions string                  // the client's system prompt as its state has it
 	request      *agentv1.RequestContext // what is known of the client's surroundings; nil when unknown
 
