@@ -38,6 +38,11 @@ func (s *storm) drivePi(rng *rand.Rand) {
 		cancel()
 	}
 	if d.c != nil {
+		d.c.With(d.id, func(v *pi.View) {
+			if v != nil && v.Snapshot != nil && idle(v) {
+				s.tell(assistantText(v))
+			}
+		})
 		d.c.Close()
 	}
 }
@@ -182,5 +187,6 @@ func (s *storm) cursorTurn(c *cursortest.Client) {
 		return
 	}
 	s.acked(text, c.ConversationID())
+	s.tell(r.Text)
 	s.ended(text)
 }
