@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -112,9 +113,7 @@ func (s *storm) tell(said string) {
 	words := byMessage(said)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for about, w := range words {
-		s.told[about] = w
-	}
+	maps.Copy(s.told, words)
 }
 
 // modelWord is a word that the storm's model says.
