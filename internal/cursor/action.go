@@ -59,11 +59,13 @@ func (d *driver) start(ctx context.Context) (bool, error) {
 		p.Blocks = append([]session.Block{session.Text{Text: text}}, images...)
 	}
 	r, err := do(ctx, d.id, p)
+	d.begun = r.Run
 	return r.Run != 0, err
 }
 
 func (d *driver) compact(ctx context.Context) (bool, error) {
-	_, err := d.server.opt.Engine.Do(ctx, d.id, session.Compact{})
+	r, err := d.server.opt.Engine.Do(ctx, d.id, session.Compact{})
+	d.begun = r.Run
 	if e, ok := errors.AsType[*session.Error](err); ok && e.Kind == session.Invalid {
 		return false, nil // there is nothing to compact
 	}

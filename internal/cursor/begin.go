@@ -182,6 +182,7 @@ func (d *driver) resume(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	r, err := d.server.opt.Engine.Do(ctx, d.id, session.Resume{Offer: offer, Keep: d.marks(s)})
+	d.begun = r.Run
 	return r.Run != 0, err
 }
 
@@ -229,7 +230,7 @@ func (d *driver) attach(ctx context.Context, fresh bool) error {
 	switch {
 	case mark.Run == s.LastRun:
 		d.takeUp(s, mark)
-	case fresh && s.Run == nil: // it is over already, and so is another
+	case fresh && s.Run == nil && s.LastRun != d.begun: // it is over already, and so is another
 		return d.nothingToDo(ctx)
 	}
 	d.ckpt.turns = d.attempt.told

@@ -31,6 +31,7 @@ type driver struct {
 	id           session.ID
 	attempt      attempt
 	images       bool                    // the model takes pictures
+	begun        session.RunID           // the run that this attempt has begun; 0 for none
 	instructions string                  // the client's system prompt as its state has it
 	request      *agentv1.RequestContext // what is known of the client's surroundings; nil when unknown
 
@@ -88,18 +89,21 @@ func (d *driver) drive(ctx context.Context) {
 	}
 	d.interrupt(err)
 	d.link.End(d.ending(err))
-	if !errors.Is(err, errTaken) { // whose client is elsewhere
-		d.drain()
-	}
+	d.awaitLastWords(err)
 	d.detach() //nolint:contextcheck // it has a time of its own, when the drive's is over
 }
 
-// drain waits a moment until the client has what is queued for it, so that what it was told is known.
-func (d *driver) drain() {
+// awaitLastWords waits until what is queued has been written, which counts as what the client has been
+// told: it would be told it again. It waits for no client that has left, and not long for any other.
+func (d *driver) awaitLastWords(err error) {
+	if errors.Is(err, errGone) || errors.Is(err, errTaken) {
+		return
+	}
 	timer := time.NewTimer(lastWords)
 	defer timer.Stop()
 	select {
 	case <-d.link.Gone():
+	case <-d.taken:
 	case <-timer.C:
 	}
 }

@@ -50,7 +50,7 @@ type Dir struct {
 }
 
 // Open makes the directory (0700) and its parents when they are missing, and locks it. They are
-// there after a loss of power as well.
+// there after a loss of power as well. It waits up to 3 s for a process that is about to end.
 // Errors: ErrPermissions, ErrOwner, ErrNetwork, *InUseError, or those of the file system.
 func Open(path string) (*Dir, error) {
 	path, err := filepath.Abs(path)
@@ -122,18 +122,19 @@ func acquire(path string) (*os.File, error) {
 	return f, nil
 }
 
-// A process that was killed while it started a program may leave its lock to that program for the
-// moment in which it becomes another one. So the lock of a holder that has ended is waited for.
+// A process that was killed has its lock until it is gone, which takes a moment on a busy machine, and may
+// leave it to a program that it was starting until that has become another one. So a lock is waited for,
+// whoever has it: a server that is killed and started again starts.
 const (
 	lockWait = 3 * time.Second
 	lockPoll = 5 * time.Millisecond
 )
 
-// waitLock locks f, or returns errLocked when somebody has it.
+// waitLock locks f, or returns errLocked when somebody has it all the time.
 func waitLock(f *os.File) error {
 	for end := time.Now().Add(lockWait); ; time.Sleep(lockPoll) {
 		err := lockFile(f)
-		if !errors.Is(err, errLocked) || alive(readPID(f)) || time.Now().After(end) {
+		if !errors.Is(err, errLocked) || time.Now().After(end) {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // holdDir turns this test binary into a process that holds a data directory.
@@ -114,6 +115,23 @@ func hold(t *testing.T, path string, env ...string) *exec.Cmd {
 		t.Fatalf("%q %v", line, err)
 	}
 	return cmd
+}
+
+// A server that is killed and started again at once finds the dead one not gone yet.
+func TestOpenWaitsForAProcessThatIsDying(t *testing.T) {
+	path := t.TempDir()
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := hold(t, path)
+	time.AfterFunc(50*time.Millisecond, func() { _ = cmd.Process.Kill() }) // while Open waits
+	d, err := Open(path)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = d.Close()
 }
 
 // A process that was killed may leave its lock to a program that it was starting. The next one waits for

@@ -26,11 +26,6 @@ func lockFile(f *os.File) error {
 	}
 }
 
-// alive reports whether a process exists. 0 is nobody's number.
-func alive(pid int) bool {
-	return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
-}
-
 func ownerOf(info fs.FileInfo) (uid int, ok bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

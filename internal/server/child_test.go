@@ -63,6 +63,7 @@ func TestMain(m *testing.M) {
 func serveChild(dir string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // as in cmd/roost
 	cfg, err := config.Load(filepath.Join(dir, "roost.yaml"))
 	if err != nil {
 		return err

@@ -240,6 +240,20 @@ func TestCursorKill(t *testing.T) {
 			text:   "done",
 			pi:     "assistant complete: done\n",
 		},
+		"nothing shown": {
+			script: "rules: [{default: true, passes: [[{delay: 2s}, {text: answer}]]}]",
+			at:     func(*agentv1.AgentServerMessage) bool { return true },
+			text:   "answer",
+			pi:     "user: go\nassistant complete: answer\n",
+		},
+		"call not issued": {
+			script: "rules: [{default: true, passes: [[{tool: {name: Shell, input: {command: 'echo x >> ran'}}}, {delay: 1h}], [{text: done}]]}]",
+			at: func(m *agentv1.AgentServerMessage) bool {
+				return m.GetInteractionUpdate().GetPartialToolCall() != nil || m.GetInteractionUpdate().GetToolCallStarted() != nil
+			},
+			text: "done",
+			pi:   "assistant complete: done\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t, p.script)

@@ -1,12 +1,16 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/roost-dev/roost/client/pi"
 	"github.com/roost-dev/roost/internal/piwire"
@@ -81,6 +85,11 @@ func TestKillAtEveryPoint(t *testing.T) {
 		before func(h *home, c *pi.Client, id string) // brings the session to the point
 		want   string
 	}{
+		"a prompt that was accepted is begun": {
+			"rules: [{default: true, passes: [[{delay: 100ms}, {text: answer}]]}]",
+			func(*home, *pi.Client, string) {},
+			"user: go\nassistant complete: answer\n",
+		},
 		"an answer that has shown nothing is asked for again": {
 			"rules: [{default: true, passes: [[{delay: 1s}, {text: answer}]]}]",
 			func(h *home, c *pi.Client, id string) {
@@ -166,6 +175,46 @@ func TestTermKeepsWhatToolsSaid(t *testing.T) {
 	h.stop(syscall.SIGTERM)
 	if _, err := os.Lstat(filepath.Join(h.dir, "s")); !os.IsNotExist(err) {
 		t.Errorf("the socket is still there: %v", err)
+	}
+	h.start()
+	c = h.dial()
+	h.attach(c, id)
+	h.until(c, id, "the end of the run", idle)
+	c.With(id, func(v *pi.View) {
+		if got := tell(v); !strings.Contains(got, "bash error: began") || !strings.HasSuffix(got, "assistant complete: well\n") {
+			t.Errorf("transcript:\n%s", got)
+		}
+	})
+}
+
+// Whoever does not want to wait for the end in order asks again: the process ends at once, and nothing is
+// lost by it.
+func TestSecondTermEndsAtOnce(t *testing.T) {
+	h := newHome(t, `rules: [{default: true, passes: [[{tool: {name: bash, input: {command: 'trap "" TERM; echo began; while :; do sleep 0.1; done'}}}], [{text: well}]]}]`)
+	h.start()
+	c := h.dial()
+	id := h.create(c, "go")
+	h.until(c, id, "output", func(v *pi.View) bool { return strings.Contains(tell(v), "began") })
+	ended := make(chan struct{})
+	process, tick := h.cmd.Process, time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	var asking sync.WaitGroup
+	asking.Go(func() { // the tool takes a second to be ended
+		for {
+			select {
+			case <-tick.C:
+				_ = process.Signal(syscall.SIGTERM)
+			case <-ended:
+				return
+			}
+		}
+	})
+	err := h.cmd.Wait()
+	h.cmd = nil
+	close(ended)
+	asking.Wait()
+	if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
+		t.Errorf("the process ended with %v", err)
 	}
 	h.start()
 	c = h.dial()

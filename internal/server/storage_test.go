@@ -17,7 +17,7 @@ import (
 )
 
 // try starts the server, and returns what it has said if it does not become ready.
-func (h *home) try() (said string, ready bool) {
+func (h *home) try(start func(*exec.Cmd) error) (said string, ready bool) {
 	h.t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childDir+"="+h.dir)
@@ -27,7 +27,7 @@ func (h *home) try() (said string, ready bool) {
 	}
 	var log bytes.Buffer
 	cmd.Stderr = &log
-	if err := cmd.Start(); err != nil {
+	if err := start(cmd); err != nil {
 		h.t.Fatal(err)
 	}
 	hung := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
@@ -41,7 +41,16 @@ func (h *home) try() (said string, ready bool) {
 	if err := cmd.Wait(); err == nil {
 		h.t.Error("a server that cannot start ends with 0")
 	}
+	if token, err := os.ReadFile(filepath.Join(h.dir, "data", "token")); err == nil && len(token) > 0 && strings.Contains(log.String(), strings.TrimSpace(string(token))) {
+		h.t.Error("the server has told its token")
+	}
 	return log.String(), false
+}
+
+// lastLine is the error that a process has ended with.
+func lastLine(said string) string {
+	said = strings.TrimSpace(said)
+	return said[strings.LastIndexByte(said, '\n')+1:]
 }
 
 // Files that are damaged while no server runs end in a refusal that says what to do, or in a server whose
@@ -102,9 +111,9 @@ func TestDamagedFiles(t *testing.T) {
 			}
 			h.stop(signal)
 			c.damage(t, h)
-			said, ready := h.try()
+			said, ready := h.try((*exec.Cmd).Start)
 			if c.says != "" {
-				if last := said[strings.LastIndexByte(strings.TrimSpace(said), '\n')+1:]; ready || !strings.Contains(last, c.says) || strings.Contains(said, "panic") {
+				if last := lastLine(said); ready || !strings.Contains(last, c.says) || strings.Contains(said, "panic") {
 					t.Errorf("ready %v, and the server says %q", ready, last)
 				}
 				return

@@ -2,9 +2,12 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,7 +34,8 @@ type storm struct {
 	mu       sync.Mutex
 	messages int
 	sent     map[string]*sentMessage
-	deployed map[string]int // by a Cursor client, by the id in the call
+	deployed map[string]int    // by a Cursor client, by the id in the call
+	told     map[string]string // the words about a message, as a client was told them by the end of its run
 	failures []string
 }
 
@@ -59,7 +63,7 @@ func setting(t *testing.T, name string, otherwise int) int {
 
 func newStorm(t *testing.T, seed uint64) *storm {
 	h := newHome(t, "rules: []")
-	s := &storm{h: h, model: newStormModel(t, seed), sent: make(map[string]*sentMessage), deployed: make(map[string]int)}
+	s := &storm{h: h, model: newStormModel(t, seed), sent: make(map[string]*sentMessage), deployed: make(map[string]int), told: make(map[string]string)}
 	h.write("roost.yaml", fmt.Sprintf(`
 providers:
   test:
@@ -105,6 +109,40 @@ func (s *storm) ended(text string) {
 	s.sent[text].ended = s.begun.Load()
 }
 
+// tell notes what a client was told in all.
+func (s *storm) tell(said string) {
+	words := byMessage(said)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.Copy(s.told, words)
+}
+
+// modelWord is a word that the storm's model says.
+var modelWord = regexp.MustCompile(`(m\d+)w\d+`)
+
+// byMessage are the words about each message in a text, in their order.
+func byMessage(said string) map[string]string {
+	words := make(map[string]string)
+	for _, found := range modelWord.FindAllStringSubmatch(said, -1) {
+		words[found[1]] += found[0] + " "
+	}
+	return words
+}
+
+// partOf reports whether a client was told nothing but what there is, in its order. What was on its way
+// when a connection broke may be missing: Cursor's protocol cannot say what has arrived.
+func partOf(told, words string) bool {
+	rest := strings.Fields(words)
+	for word := range strings.FieldsSeq(told) {
+		i := slices.Index(rest, word)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+1:]
+	}
+	return true
+}
+
 // TestKillStorm kills a server under load, with clients of both protocols that come back by themselves:
 // with ROOST_KILLS, ROOST_CLIENTS and ROOST_SEED more often, under more load, or differently. Every fifth
 // time it is asked to end instead.
@@ -147,12 +185,13 @@ func TestKillStorm(t *testing.T) {
 	if s.turns.Load() == 0 {
 		t.Error("no run has ended")
 	}
-	requests := 0
+	requests, repeated := 0, 0
 	for text := range s.sent {
 		requests += s.model.requests(text)
+		repeated += max(0, s.model.requests(text)-2) // a run without an end of the process has at most two
 	}
-	fmt.Printf("storm: %d ends of the process (%d by SIGTERM, each within %v) in %v under %d clients; %d messages, %d runs seen to their end, %d provider requests, %d calls on the server and %d in clients; starts took up to %v\n",
-		kills, terms, drain.Round(time.Millisecond), time.Since(began).Round(time.Second), clients, s.messages, s.turns.Load(), requests, len(strings.Fields(s.h.read("effects"))), len(s.deployed), start.Round(time.Millisecond))
+	fmt.Printf("storm: %d ends of the process (%d by SIGTERM, each within %v) in %v under %d clients; %d messages, %d runs seen to their end, %d provider requests, of which at least %d were repeated, %d calls on the server and %d in clients; starts took up to %v\n",
+		kills, terms, drain.Round(time.Millisecond), time.Since(began).Round(time.Second), clients, s.messages, s.turns.Load(), requests, repeated, len(strings.Fields(s.h.read("effects"))), len(s.deployed), start.Round(time.Millisecond))
 	if t.Failed() {
 		t.Logf("seed %d", seed)
 	}
@@ -189,6 +228,21 @@ func (s *storm) check(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.transcript(session.Id, items, found)
+		said := ""
+		for _, item := range items {
+			said += blocksOf(item.GetAssistant().GetBlocks()) + " "
+		}
+		for about, words := range byMessage(said) {
+			if told, ok := s.told[about]; ok && !partOf(told, words) {
+				t.Errorf("session %s has %q, and its client was told %q", session.Id, words, told)
+			}
+			delete(s.told, about)
+		}
+	}
+	for about, told := range s.told {
+		if told != "" {
+			t.Errorf("a client was told %q about %s, which no session has", told, about)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

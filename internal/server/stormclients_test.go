@@ -14,8 +14,9 @@ import (
 	"github.com/roost-dev/roost/internal/piwire"
 )
 
-// stormLimit is how long one step of a client may take, however often the server is killed meanwhile.
-const stormLimit = 2 * time.Minute
+// stormLimit is how long one step of a client may take, however often the server is killed meanwhile. The
+// pauses between all the tries of a Cursor client take two minutes.
+const stormLimit = 6 * time.Minute
 
 // piDriver is a person with a client of pi's protocol, who comes back whenever the connection is lost.
 type piDriver struct {
@@ -37,6 +38,11 @@ func (s *storm) drivePi(rng *rand.Rand) {
 		cancel()
 	}
 	if d.c != nil {
+		d.c.With(d.id, func(v *pi.View) {
+			if v != nil && v.Snapshot != nil && idle(v) {
+				s.tell(assistantText(v))
+			}
+		})
 		d.c.Close()
 	}
 }
@@ -183,5 +189,6 @@ func (s *storm) cursorTurn(c *cursortest.Client) {
 		return
 	}
 	s.acked(text, c.ConversationID())
+	s.tell(r.Text)
 	s.ended(text)
 }
