@@ -68,13 +68,14 @@ type tie struct {
 	gone      chan struct{}
 	once      sync.Once
 	mute      bool // blobs are not answered
+	lazy      bool // nothing is written before the end
 
 	room chan struct{}
 
 	mu    sync.Mutex
 	full  bool // the client takes nothing for now
 	sent  []*agentv1.AgentServerMessage
-	mark  uint64
+	mark  uint64 // the greatest that was sent
 	ended bool
 	end   *cursorwire.Error
 }
@@ -117,6 +118,9 @@ func (l *tie) fill(full bool) {
 func (l *tie) Written() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.lazy && !l.ended {
+		return 0
+	}
 	return l.mark
 }
 
@@ -380,4 +384,24 @@ func TestRoom(t *testing.T) {
 	if w.Room() != nil || len(b.messages) == 0 {
 		t.Errorf("no room after %d of %d messages were taken", len(b.messages), n)
 	}
+}
+
+// A server closes while much waits to be written to a client. It is written with the end, so the client
+// that comes back has been told it.
+func TestWrittenAtTheEndIsTold(t *testing.T) {
+	play(t, "rules: [{default: true, passes: [[{text: 'one two three'}, {hang: true}]]}]", func(s *scene) {
+		l := s.connectAs(&tie{lazy: true})
+		l.say(start(userMessage("go")))
+		if said, _ := l.text(); said != "one two three" {
+			s.t.Fatalf("said %q", said)
+		}
+		s.server.Close()
+		state, err := s.engine.State(context.Background(), "c")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if mark := readMark[sentMark](state, keySent); mark.Open || l.mark == 0 || mark.Seq != session.Seq(l.mark) {
+			s.t.Errorf("the client has been told as far as %d, and the session remembers %+v", l.mark, mark)
+		}
+	})
 }
