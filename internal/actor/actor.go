@@ -44,6 +44,7 @@ type actor struct {
 	idleAt  time.Time        // when the session may leave memory
 	removed bool
 
+	known   knownTools  // safe for concurrent use
 	running atomic.Bool // there is a run, as of the last commit; for everyone to read
 }
 
@@ -199,7 +200,7 @@ func (a *actor) emit(events ...session.Event) {
 // advance lets everything happen that follows from the state by itself.
 func (a *actor) advance() {
 	for {
-		events := a.state.Advance(policy{a.engine}, a.now())
+		events := a.state.Advance(policy{a.engine, &a.known}, a.now())
 		if len(events) == 0 {
 			return
 		}

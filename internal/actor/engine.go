@@ -254,7 +254,7 @@ func (e *Engine) complete(ctx context.Context, id session.ID, cmd session.Comman
 		if err != nil {
 			return nil, err
 		}
-		how, _ := policy{e}.Shrink(state, true)
+		how, _ := policy{engine: e}.Shrink(state, true)
 		c.Through = how.Summarize
 		return c, nil
 	}

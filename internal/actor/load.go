@@ -15,12 +15,13 @@ func (a *actor) load() error {
 		a.emit(state.Fail(a.failRun)...)
 		return nil
 	}
-	a.emit(state.Recover(a.repeatable, a.now())...)
+	a.emit(state.Recover(a.engine.repeatable, a.now())...)
 	return nil
 }
 
-func (a *actor) repeatable(name string) bool {
-	for _, t := range a.engine.cfg.Tools {
+// repeatable reports whether a tool of the server's own may be run again after a crash.
+func (e *Engine) repeatable(name string) bool {
+	for _, t := range e.cfg.Tools {
 		if spec := t.Spec(); spec.Name == name {
 			return spec.Repeatable
 		}

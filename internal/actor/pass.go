@@ -58,7 +58,7 @@ func (a *actor) startPass(call session.CallModel) *pass {
 	p.model = info
 	state := a.state.Clone()
 	go p.stream(ctx, model, func() *provider.Request {
-		return a.engine.request(ctx, prompt.Request(state, info, a.engine.offer(ctx, state)))
+		return a.engine.request(ctx, prompt.Request(state, info, a.offer(ctx, state)))
 	})
 	return p
 }

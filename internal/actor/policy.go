@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"github.com/roost-dev/roost/internal/prompt"
 	"github.com/roost-dev/roost/internal/provider"
@@ -26,7 +27,33 @@ type Hooks interface {
 }
 
 // policy is what the state's rules ask the engine.
-type policy struct{ engine *Engine }
+type policy struct {
+	engine *Engine
+	known  *knownTools
+}
+
+// knownTools is what is known of the tools that a session's model was offered: whether running them twice
+// does no harm. Servers of tools say so when they are asked for their tools, which takes a while.
+type knownTools struct {
+	mu         sync.Mutex
+	repeatable map[string]bool // by name
+}
+
+func (k *knownTools) learn(tools []tool.Tool) {
+	repeatable := make(map[string]bool, len(tools))
+	for _, t := range tools {
+		repeatable[t.Spec().Name] = t.Spec().Repeatable
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.repeatable = repeatable
+}
+
+func (k *knownTools) mayRepeat(name string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.repeatable[name]
+}
 
 // Judge implements [session.Policy].
 func (p policy) Judge(s *session.State, c session.ToolCall) session.Verdict {
@@ -36,10 +63,12 @@ func (p policy) Judge(s *session.State, c session.ToolCall) session.Verdict {
 	if !allowedInMode(s.Mode, c.Name) {
 		return session.Verdict{Refusal: "The mode " + string(s.Mode) + " has no tool " + c.Name + ": nothing may be changed in it."}
 	}
-	if p.engine.cfg.Judge == nil {
-		return session.Verdict{}
+	var v session.Verdict
+	if p.engine.cfg.Judge != nil {
+		v = p.engine.cfg.Judge(s, c)
 	}
-	return p.engine.cfg.Judge(s, c)
+	v.Repeatable = p.engine.repeatable(c.Name) || p.known.mayRepeat(c.Name)
+	return v
 }
 
 // Shrink implements [session.Policy].
@@ -75,11 +104,13 @@ func (e *Engine) toolsOf(ctx context.Context, s *session.State) []tool.Tool {
 }
 
 // offer is what a model is told of the tools.
-func (e *Engine) offer(ctx context.Context, s *session.State) []provider.Tool {
+func (a *actor) offer(ctx context.Context, s *session.State) []provider.Tool {
 	if s.Run != nil && s.Run.Offer != "" {
-		return e.clientOffer(ctx, s.Run.Offer)
+		return a.engine.clientOffer(ctx, s.Run.Offer)
 	}
-	return offer(e.toolsOf(ctx, s))
+	tools := a.engine.toolsOf(ctx, s)
+	a.known.learn(tools)
+	return offer(tools)
 }
 
 // clientOffer is what a model is told of the tools that a client runs.

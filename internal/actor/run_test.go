@@ -517,3 +517,40 @@ func TestRepeatedFailures(t *testing.T) {
 		r.settle(id)
 	})
 }
+
+// A server of tools says of some that running them twice does no harm. They run again after a crash, though
+// the server of tools has to be asked anew, and the others do not.
+func TestToolsOfServersAfterACrash(t *testing.T) {
+	for name, repeatable := range map[string]bool{"repeatable": true, "not repeatable": false} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(t *testing.T) {
+				runs := 0
+				remote := fakeTool{name: "remote", repeatable: repeatable, run: func(ctx context.Context, _ tool.Call, _ func(tool.Progress)) tool.Result {
+					if runs++; runs == 1 {
+						<-ctx.Done()
+					}
+					return tool.Result{Text: "found"}
+				}}
+				r := newRigWith(t, func(c *Config) {
+					c.MoreTools = func(context.Context, *session.State) []tool.Tool {
+						time.Sleep(time.Second)
+						return []tool.Tool{remote}
+					}
+				}, nil, calls("remote"), says("fine"))
+				defer r.stop()
+				id := r.create()
+				r.do(id, session.Prompt{Text: "go"})
+				time.Sleep(10 * time.Second)
+				r.crash()
+				want, times := `tool remote ok "found"`, 2
+				if !repeatable {
+					want, times = `tool remote error "Interrupted: the server was restarted while the tool ran, so its outcome is unknown. Check before you run it again."`, 1
+				}
+				r.wants(id, `user "go"`, `assistant complete calls remote()`, want, `assistant complete "fine"`)
+				if runs != times {
+					t.Errorf("it ran %d times, want %d", runs, times)
+				}
+			})
+		})
+	}
+}

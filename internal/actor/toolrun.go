@@ -44,7 +44,7 @@ func (a *actor) startTool(run session.RunTool) *toolRun {
 		call.Input = json.RawMessage("{}")
 	}
 	call.Previous = previous(a.state.Settled, item.Name)
-	t.repeatable = a.repeatable(item.Name)
+	t.repeatable = a.state.Run.MayRepeat(run.Call) || a.engine.repeatable(item.Name)
 	go t.work(ctx, a, a.state.Clone(), call)
 	return t
 }

@@ -459,6 +459,7 @@ var (
 		session.TakenUp{},
 		session.PassEnded{Status: session.Failed, Error: "no", Fault: session.FaultKey},
 		session.RunEnded{Outcome: session.RunFailed, Error: "no", Fault: session.FaultContext},
+		session.ToolStarted{Call: "call7-3-3", Repeatable: true},
 	}
 	sampleItems = []session.Item{
 		&session.User{ID: "u1", Run: 7, Prompt: "client-1", Steer: true, Blocks: sampleBlocks[:1], At: 5},

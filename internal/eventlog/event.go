@@ -132,7 +132,7 @@ func encodeToolEvent(m *pb.Record, event session.Event) {
 	switch e := event.(type) {
 	case session.ToolStarted:
 		m.Event = &pb.Record_ToolStarted{ToolStarted: &pb.ToolStarted{
-			Call: string(e.Call), Host: encodeHost(e.Host), Query: encodeQuery(e.Query),
+			Call: string(e.Call), Host: encodeHost(e.Host), Query: encodeQuery(e.Query), Repeatable: e.Repeatable,
 		}}
 	case session.ToolIssued:
 		m.Event = &pb.Record_ToolIssued{ToolIssued: &pb.ToolIssued{Call: string(e.Call)}}
@@ -261,7 +261,7 @@ func (d *decoder) toolEvent(m *pb.Record) session.Event {
 	switch e := m.GetEvent().(type) {
 	case *pb.Record_ToolStarted:
 		t := e.ToolStarted
-		return session.ToolStarted{Call: session.CallID(t.GetCall()), Host: d.host(t.GetHost()), Query: decodeQuery(t.GetQuery())}
+		return session.ToolStarted{Call: session.CallID(t.GetCall()), Host: d.host(t.GetHost()), Query: decodeQuery(t.GetQuery()), Repeatable: t.GetRepeatable()}
 	case *pb.Record_ToolIssued:
 		return session.ToolIssued{Call: session.CallID(e.ToolIssued.GetCall())}
 	case *pb.Record_QueryAnswered:

@@ -35,6 +35,8 @@ type Verdict struct {
 	Query   *Query
 	Limit   int64  // milliseconds that the query is open; 0 for ever
 	Refusal string // for the model
+
+	Repeatable bool // running it twice does no harm
 }
 
 // Shrink makes the context smaller: the items before Summarize are summarised, unless it is
@@ -133,7 +135,7 @@ func (s *State) startTools(p Policy, at int64) []Event {
 		if verdict.Query != nil && verdict.Limit > 0 {
 			verdict.Query.Until = at + verdict.Limit
 		}
-		events = append(events, ToolStarted{Call: c.Call, Host: verdict.Host, Query: verdict.Query})
+		events = append(events, ToolStarted{Call: c.Call, Host: verdict.Host, Query: verdict.Query, Repeatable: verdict.Repeatable})
 	}
 	return events
 }
@@ -334,7 +336,8 @@ func (s *State) Overflow(reason string, at int64) []Event {
 }
 
 // Recover settles what was in progress when the process died (DESIGN 6): a pass is taken up
-// again, a tool that may be repeated is left to [State.Effects], any other ends as an error.
+// again, a tool that may be repeated is left to [State.Effects], any other ends as an error. Repeatable
+// speaks for the calls of older logs, which do not say it themselves.
 // Apply the events, then go on with Advance.
 func (s *State) Recover(repeatable func(tool string) bool, at int64) []Event {
 	run := s.Run
@@ -352,7 +355,7 @@ func (s *State) Recover(repeatable func(tool string) bool, at int64) []Event {
 		switch {
 		case run.Aborting:
 			events = append(events, ToolEnded{Call: t.Call, IsError: true, Output: withOutput(t.Output, "Aborted.")})
-		case !repeatable(t.Name):
+		case !run.MayRepeat(t.Call) && !repeatable(t.Name):
 			events = append(events, ToolEnded{Call: t.Call, IsError: true, Output: withOutput(t.Output, "Interrupted: the server was restarted while the tool ran, so its outcome is unknown. Check before you run it again.")})
 		case t.Output != "":
 			events = append(events, ToolOutput{Call: t.Call, Replace: true})

@@ -232,6 +232,9 @@ func (s *State) applyTool(r Record) {
 			ID: toolItemID(e.Call), Run: run.ID, Call: e.Call, Name: call.Name, Input: call.Input, Host: e.Host,
 			Query: e.Query, At: r.At,
 		})
+		if e.Repeatable {
+			run.repeats = append(slices.Clip(run.repeats), e.Call)
+		}
 	case ToolIssued:
 		run.Issued = append(slices.Clip(run.Issued), e.Call)
 	case QueryAnswered:

@@ -146,6 +146,8 @@ type ToolStarted struct {
 	Call  CallID
 	Host  Host
 	Query *Query
+	// Repeatable says that running it twice does no harm, so that it is run again after a crash.
+	Repeatable bool
 }
 
 // ToolIssued is the intent to have a client run a call: from now on it may have taken effect.

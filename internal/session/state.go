@@ -75,11 +75,12 @@ type Run struct {
 	Calls []ToolCall
 	Batch []*Tool
 
-	manual      bool // it began as a compaction that somebody asked for
-	resume      bool // it began as another try at what the run before left unanswered
-	last        bool // a result has said that the run ends with it
-	compactions int  // compactions since the last pass that succeeded
-	overflowed  bool // the current pass did not fit the context window before
+	manual      bool     // it began as a compaction that somebody asked for
+	resume      bool     // it began as another try at what the run before left unanswered
+	last        bool     // a result has said that the run ends with it
+	repeats     []CallID // calls of Batch that may be repeated
+	compactions int      // compactions since the last pass that succeeded
+	overflowed  bool     // the current pass did not fit the context window before
 
 	texts   []*strings.Builder // the text of each block of Live
 	outputs []*strings.Builder // the output of each item of Batch
@@ -169,7 +170,7 @@ func (s *State) Clone() *State {
 		r := *s.Run
 		r.texts, r.outputs = nil, nil
 		r.Calls = slices.Clip(r.Calls)
-		r.Issued = slices.Clip(r.Issued)
+		r.Issued, r.repeats = slices.Clip(r.Issued), slices.Clip(r.repeats)
 		if r.Live != nil {
 			live := *r.Live
 			live.Blocks = append([]Block(nil), live.Blocks...)
@@ -203,3 +204,6 @@ func (s *State) FindPrompt(id string) *User {
 	}
 	return nil
 }
+
+// MayRepeat reports whether running a call twice does no harm.
+func (r *Run) MayRepeat(call CallID) bool { return slices.Contains(r.repeats, call) }

@@ -1956,6 +1956,7 @@ type ToolStarted struct {
 	Call          string                 `protobuf:"bytes,1,opt,name=call" json:"call,omitempty"`
 	Host          Host                   `protobuf:"varint,2,opt,name=host,enum=roost.eventlog.v1.Host" json:"host,omitempty"`
 	Query         *Query                 `protobuf:"bytes,3,opt,name=query" json:"query,omitempty"`
+	Repeatable    bool                   `protobuf:"varint,4,opt,name=repeatable" json:"repeatable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2009,6 +2010,13 @@ func (x *ToolStarted) GetQuery() *Query {
 		return x.Query
 	}
 	return nil
+}
+
+func (x *ToolStarted) GetRepeatable() bool {
+	if x != nil {
+		return x.Repeatable
+	}
+	return false
 }
 
 type Query struct {
@@ -3912,11 +3920,14 @@ const file_eventlog_v1_eventlog_proto_rawDesc = "" +
 	"\x0eresponse_model\x18\x04 \x01(\tR\rresponseModel\x12.\n" +
 	"\x05usage\x18\x05 \x01(\v2\x18.roost.eventlog.v1.UsageR\x05usage\x12\x10\n" +
 	"\x03cut\x18\x06 \x01(\bR\x03cut\x12\x14\n" +
-	"\x05fault\x18\a \x01(\tR\x05fault\"~\n" +
+	"\x05fault\x18\a \x01(\tR\x05fault\"\x9e\x01\n" +
 	"\vToolStarted\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\tR\x04call\x12+\n" +
 	"\x04host\x18\x02 \x01(\x0e2\x17.roost.eventlog.v1.HostR\x04host\x12.\n" +
-	"\x05query\x18\x03 \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\"M\n" +
+	"\x05query\x18\x03 \x01(\v2\x18.roost.eventlog.v1.QueryR\x05query\x12\x1e\n" +
+	"\n" +
+	"repeatable\x18\x04 \x01(\bR\n" +
+	"repeatable\"M\n" +
 	"\x05Query\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06grants\x18\x02 \x03(\tR\x06grants\x12\x14\n" +
