@@ -117,3 +117,15 @@ func TestProblemsByProtocol(t *testing.T) {
 		t.Errorf("only %d tests are named", n)
 	}
 }
+
+// What is said of reliability names tests that exist, and files that do.
+func TestReliability(t *testing.T) {
+	root := moduleRoot(t)
+	text := readDocument(t, root, "reliability.md")
+	if n := checkTestNames(t, root, "reliability.md", text); n < 10 {
+		t.Errorf("only %d tests are named", n)
+	}
+	for _, m := range regexp.MustCompile(`\]\(([a-z-]+\.md)`).FindAllStringSubmatch(text, -1) {
+		readDocument(t, root, m[1])
+	}
+}
