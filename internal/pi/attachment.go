@@ -189,7 +189,7 @@ func (a *attachment) tell(u live.Update) {
 // writing.
 func (a *attachment) write(u live.Update) bool {
 	c := a.conn
-	if u.Reset || len(u.Records) == 0 {
+	if u.Reset || len(u.Records) == 0 || piview.Rewritten(u.Records) {
 		return a.writeSnapshot()
 	}
 	progress, due := a.stream.Project(u.Records, u.State, c.server.opt.Images)

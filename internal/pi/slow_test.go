@@ -152,6 +152,65 @@ func TestSlowClient(t *testing.T) {
 	})
 }
 
+// A session is taken back and goes on before a slow client has been told of either. It is never shown the
+// new items behind those that are gone.
+func TestSlowClientOfARewoundSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		id := r.create()
+		var said []string // by people, as the client shows it
+		add := func(i piwire.Item) {
+			if u, ok := i.(*piwire.UserItem); ok {
+				said = append(said, u.Content[0].(*piwire.Text).Text)
+			}
+		}
+		slow, nc := r.slow(func(e piwire.Event) {
+			switch e := e.(type) {
+			case *piwire.SessionSnapshotEvent:
+				said = nil
+				for _, i := range e.Snapshot.Transcript {
+					add(i)
+				}
+			case *piwire.SessionProgressEvent:
+				if p, ok := e.Progress.(*piwire.ItemStarted); ok {
+					add(p.Item)
+				}
+			}
+			if len(said) > 1 {
+				t.Errorf("the client shows %q", said)
+			}
+		})
+		attach(t, slow, id)
+		do := func(c session.Command) {
+			t.Helper()
+			if _, err := r.engine.Do(t.Context(), session.ID(id), c); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		do(session.Prompt{Text: "first"})
+		settle()
+		nc.pace(1, time.Second)
+		for _, level := range []session.Thinking{session.ThinkingHigh, session.ThinkingOff} { // the second is on its way for a while
+			do(session.SetThinking{Thinking: level, Levels: []session.Thinking{level}})
+		}
+		state, err := r.engine.State(t.Context(), session.ID(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range state.Settled {
+			if u, ok := i.(*session.User); ok && u.Note == session.NoteNone {
+				do(session.Rewind{Item: u.ID})
+				break
+			}
+		}
+		do(session.Prompt{Text: "second"})
+		nc.pace(0, 0)
+		settle()
+		r.wantView(slow, id)
+	})
+}
+
 // What waits for a client is merged: it costs a message per read, not per token.
 func TestDeltasAreMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -118,6 +118,19 @@ func (p *projection) record(i int, r session.Record) {
 	p.due = max(p.due, due(r.Event))
 }
 
+// Rewritten reports whether records change the transcript otherwise than by additions. Progress has no
+// words for that, and what follows in the same records would stand behind items that are gone, so a
+// client is told with a snapshot only.
+func Rewritten(records []session.Record) bool {
+	return slices.ContainsFunc(records, func(r session.Record) bool {
+		switch r.Event.(type) {
+		case session.ItemsCopied, session.Rewound:
+			return true
+		}
+		return false
+	})
+}
+
 // due says what an event changes that progress has no words for: the phase, the queue, the
 // settings.
 func due(e session.Event) Due {

@@ -102,7 +102,7 @@ func (w *world) once(who string, items []shownItem) {
 		if i.user {
 			for word := range strings.FieldsSeq(i.text) {
 				if word[0] == 'm' && strings.HasSuffix(word, ".") && people[word] {
-					w.fail("%s sees the message %s twice", who, word)
+					w.fail("%s sees the message %s twice in %+v", who, word, items)
 				}
 				people[word] = true
 			}
