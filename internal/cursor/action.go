@@ -59,8 +59,15 @@ func (d *driver) start(ctx context.Context) (bool, error) {
 		p.Blocks = append([]session.Block{session.Text{Text: text}}, images...)
 	}
 	r, err := do(ctx, d.id, p)
-	d.begun = r.Run
+	d.noteRun(r, s)
 	return r.Run != 0, err
+}
+
+// noteRun notes the run that a command has begun in s. A command that was obeyed before has begun none.
+func (d *driver) noteRun(r session.Receipt, s *session.State) {
+	if r.Run > s.LastRun {
+		d.begun = r.Run
+	}
 }
 
 func (d *driver) compact(ctx context.Context) (bool, error) {

@@ -98,7 +98,7 @@ func (d *driver) begin(ctx context.Context, model catalog.Model, thinking sessio
 		}
 		if again {
 			accepted()
-			return d.attach(ctx, false)
+			return d.attach(ctx, d.begun != 0)
 		}
 	}
 	if err := d.gather(ctx); err != nil {
@@ -127,10 +127,17 @@ func (d *driver) begin(ctx context.Context, model catalog.Model, thinking sessio
 		return err
 	}
 	accepted()
+	if started && d.begun == 0 { // the message was there already
+		s, err := d.server.opt.Engine.State(ctx, d.id)
+		if err != nil {
+			return err
+		}
+		started = s.Run != nil
+	}
 	if !started {
 		return d.nothingToDo(ctx)
 	}
-	return d.attach(ctx, true)
+	return d.attach(ctx, d.begun != 0)
 }
 
 // again reports whether the wish is that of the newest run, which the client then goes on with: a
@@ -182,7 +189,7 @@ func (d *driver) resume(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	r, err := d.server.opt.Engine.Do(ctx, d.id, session.Resume{Offer: offer, Keep: d.marks(s)})
-	d.begun = r.Run
+	d.noteRun(r, s)
 	return r.Run != 0, err
 }
 
