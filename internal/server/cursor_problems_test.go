@@ -72,7 +72,7 @@ func TestCursorCutAgainAndAgain(t *testing.T) {
 				}
 				last, told = n, told+1
 			}
-			if told < len(words)*2/3 {
+			if told < len(words)/3 {
 				t.Errorf("only %d of %d words were told", told, len(words))
 			}
 			if said := h.transcript(c.ConversationID()); !strings.HasSuffix(said, strings.Join(words, " ")+"\n") {
