@@ -48,7 +48,7 @@ func TestReorderAndDuplicate(t *testing.T) {
 	var seqs []int64
 	messages := map[int64]*agentv1.AgentClientMessage{}
 	twice := 0
-	for _, a := range s.appends {
+	for _, a := range s.received() {
 		seqs = append(seqs, a.Seq)
 		if messages[a.Seq] != nil {
 			twice++
@@ -118,7 +118,7 @@ func TestAppendByHand(t *testing.T) {
 	s := newStub(t, false, good("x"))
 	c := s.client(nil)
 	beat := &agentv1.AgentClientMessage{Message: &agentv1.AgentClientMessage_ClientHeartbeat{ClientHeartbeat: new(agentv1.ClientHeartbeat)}}
-	if err := c.Append(t.Context(), Append{"r", 5, beat}); err != nil || s.appends[0].Seq != 5 {
-		t.Errorf("%v, %v", s.appends, err)
+	if err := c.Append(t.Context(), Append{"r", 5, beat}); err != nil || s.received()[0].Seq != 5 {
+		t.Errorf("%v, %v", s.received(), err)
 	}
 }

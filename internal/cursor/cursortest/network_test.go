@@ -102,9 +102,7 @@ func TestTimes(t *testing.T) {
 
 // beats counts the client's heartbeats in an attempt.
 func (s *stub) beats(requestID string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(slices.DeleteFunc(slices.Clone(s.appends), func(a Append) bool {
+	return len(slices.DeleteFunc(s.received(), func(a Append) bool {
 		return a.RequestID != requestID || a.Message.GetClientHeartbeat() == nil
 	}))
 }

@@ -219,7 +219,7 @@ func TestCancelAndBreak(t *testing.T) {
 	if err := <-errs; !errors.Is(err, ErrCancelled) {
 		t.Error(err)
 	}
-	for _, a := range s.appends {
+	for _, a := range s.received() {
 		if a.Message.GetConversationAction().GetCancelAction() != nil {
 			t.Error("a cancel sent an append")
 		}
@@ -341,7 +341,7 @@ func TestQueue(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	var seqs []int64
-	for _, a := range s.appends {
+	for _, a := range s.received() {
 		if a.Message.GetRunRequest() != nil {
 			seqs = append(seqs, a.Seq)
 		}

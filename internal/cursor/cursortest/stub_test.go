@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -33,6 +34,13 @@ type stub struct {
 	open    map[string]*exchange
 	headers []http.Header
 	appends []Append
+}
+
+// received are the appends so far. Late ones may still come when a run is over.
+func (s *stub) received() []Append {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.appends)
 }
 
 // exchange is one stream as the server sees it.
